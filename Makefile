@@ -1,0 +1,41 @@
+# On a fresh machine with Python ≥ 3.11, git and make:  make demo   or   make test
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: install demo lint types contracts unit test bench clean
+
+install: $(STAMP)
+
+# torch is named exactly: a range would pull gigabytes of CUDA libraries on machines without a GPU.
+$(STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet torch==2.13.0
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $(STAMP)
+
+demo: install
+	$(BIN)/ukge demo
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: install
+	$(BIN)/mypy
+
+contracts: install
+	$(BIN)/lint-imports --no-cache
+
+unit: install
+	$(BIN)/pytest -n 2
+
+test: lint types contracts unit
+
+bench: install
+	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

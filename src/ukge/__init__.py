@@ -1,0 +1,1 @@
+"""ukge: knowledge graphs whose facts carry a confidence."""

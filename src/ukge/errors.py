@@ -1,0 +1,80 @@
+"""What ukge raises for a user's mistake: what is wrong, where it is, and what to do about it.
+
+The command line prints these without a traceback; anything else that escapes is a bug of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+SHOWN = 10
+
+
+class UkgeError(Exception):
+    """Base of every error a user can mend. `what` says what is wrong, `hint` what to do."""
+
+    def __init__(self, what: str, *, hint: str | None = None) -> None:
+        self.what = what
+        self.hint = hint
+        super().__init__(what if hint is None else f"{what}\nWhat to do: {hint}")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One offending place in the data. `line` counts from 1; the row of a frame counts from 0 and is named so."""
+
+    what: str
+    line: int | None = None
+    column: str | None = None
+    value: str | None = None
+    place: str = "line"
+
+    def __str__(self) -> str:
+        where = []
+        if self.line is not None:
+            where.append(f"{self.place} {self.line}")
+        if self.column is not None:
+            where.append(f"column {self.column}")
+        prefix = ", ".join(where)
+        shown = "" if self.value is None else f" (found {_shorten(self.value)})"
+        return f"{prefix}: {self.what}{shown}" if prefix else f"{self.what}{shown}"
+
+
+class DataError(UkgeError):
+    """Facts that cannot be taken in as they are. Carries the first offenders and how many there are in all."""
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        source: str | None = None,
+        problems: Sequence[Problem] = (),
+        count: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        self.source = source
+        self.problems = tuple(problems[:SHOWN])
+        self.count = len(problems) if count is None else count
+        lines = [what if source is None else f"{source}: {what}"]
+        lines += [f"  {problem}" for problem in self.problems]
+        if self.count > len(self.problems) > 0:
+            lines.append(f"  … and {self.count - len(self.problems):,} more")
+        super().__init__("\n".join(lines), hint=hint)
+
+
+class RuleError(UkgeError):
+    """A rule that cannot be read or used."""
+
+
+class ConfigError(UkgeError):
+    """A setting, a name or a flag that does not exist or does not fit."""
+
+
+class RunError(UkgeError):
+    """A run directory that is missing, damaged, or of another graph."""
+
+
+def _shorten(value: str, width: int = 60) -> str:
+    text = repr(value)
+    return text if len(text) <= width else text[: width - 2] + "…" + text[-1]

@@ -1,0 +1,66 @@
+"""A data set: one graph cut into what a model learns from, what chooses it, and what judges it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ukge.errors import DataError
+from ukge.graph.uncertain import UncertainGraph, concat
+from ukge.graph.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Train, validation and test facts over one pair of vocabularies, with what a benchmark adds to them.
+
+    `negatives` are links taken to be false, one per test fact, with confidence 0; `queries` are the (head, relation)
+    ids of the ranking task; `ground_rules` are rule heads with the lower bound that their bodies give them.
+    """
+
+    name: str
+    train: UncertainGraph
+    val: UncertainGraph
+    test: UncertainGraph
+    negatives: UncertainGraph | None = None
+    queries: npt.NDArray[np.int32] | None = None
+    ground_rules: UncertainGraph | None = None
+
+    def __post_init__(self) -> None:
+        for part in (self.val, self.test, self.negatives, self.ground_rules):
+            if part is not None and (part.entities != self.entities or part.relations != self.relations):
+                raise DataError(f"the parts of data set {self.name!r} do not share their vocabularies")
+
+    @property
+    def entities(self) -> Vocabulary:
+        """The entity names all parts share."""
+        return self.train.entities
+
+    @property
+    def relations(self) -> Vocabulary:
+        """The relation names all parts share."""
+        return self.train.relations
+
+    @property
+    def parts(self) -> dict[str, UncertainGraph]:
+        """The observed facts by part."""
+        return {"train": self.train, "val": self.val, "test": self.test}
+
+    def whole(self) -> UncertainGraph:
+        """Return all observed facts: train, then validation, then test."""
+        return concat([self.train, self.val, self.test])
+
+    def test_with_negatives(self) -> UncertainGraph:
+        """Return the test facts followed by the negative links: the test set of the paper's protocol."""
+        if self.negatives is None:
+            raise DataError(
+                f"data set {self.name!r} has no negative links",
+                hint="Draw some with ukge.graph.negatives.with_negatives(dataset).",
+            )
+        return concat([self.test, self.negatives])
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name} {len(part):,}" for name, part in self.parts.items())
+        return f"Dataset({self.name!r}: {sizes}; {len(self.entities):,} entities, {len(self.relations):,} relations)"

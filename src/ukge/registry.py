@@ -1,0 +1,65 @@
+"""One registry for every kind of component: scorers, links, samplers, readers and the like."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator
+from importlib.metadata import entry_points
+from typing import Generic, TypeVar
+
+from ukge.errors import ConfigError
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Named components of one kind. Third parties add theirs through the entry-point group `ukge.<kind>`."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._known: dict[str, T] = {}
+        self._plugins_loaded = False
+
+    def register(self, name: str) -> Callable[[T], T]:
+        """Decorate a component to make it known under `name`."""
+
+        def add(component: T) -> T:
+            if name in self._known:
+                raise ConfigError(f"{self.kind} '{name}' is registered twice", hint="Give one of them another name.")
+            self._known[name] = component
+            return component
+
+        return add
+
+    def get(self, name: str) -> T:
+        """Return the component called `name`, or say which names exist."""
+        self._load_plugins()
+        try:
+            return self._known[name]
+        except KeyError:
+            near = difflib.get_close_matches(name, self._known, n=1)
+            hint = f"Known: {', '.join(sorted(self._known))}."
+            if near:
+                hint = f"Did you mean '{near[0]}'? {hint}"
+            raise ConfigError(f"unknown {self.kind} '{name}'", hint=hint) from None
+
+    def names(self) -> list[str]:
+        """Return the known names, sorted."""
+        self._load_plugins()
+        return sorted(self._known)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def __contains__(self, name: object) -> bool:
+        self._load_plugins()
+        return name in self._known
+
+    def _load_plugins(self) -> None:
+        if self._plugins_loaded:
+            return
+        self._plugins_loaded = True
+        for point in entry_points(group=f"ukge.{self.kind}"):
+            component: T = point.load()
+            if self._known.get(point.name) is not component:
+                self.register(point.name)(component)

@@ -1,0 +1,1 @@
+"""Plausibility functions g(h, r, t), one file each."""
