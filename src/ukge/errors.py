@@ -75,6 +75,10 @@ class RunError(UkgeError):
     """A run directory that is missing, damaged, or of another graph."""
 
 
+class UkgeWarning(UserWarning):
+    """Something the user asked for came out other than asked; the message says how and why."""
+
+
 def _shorten(value: str, width: int = 60) -> str:
     text = repr(value)
     return text if len(text) <= width else text[: width - 2] + "…" + text[-1]

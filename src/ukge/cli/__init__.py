@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import sys
+import warnings
+from typing import TextIO
 
 import typer
 
-from ukge.cli.console import fail
-from ukge.errors import UkgeError
+from ukge.cli.audit import audit
+from ukge.cli.console import fail, note
+from ukge.cli.data import app as data_app
+from ukge.cli.demo import demo
+from ukge.cli.knobs import with_knobs
+from ukge.cli.train import train
+from ukge.errors import UkgeError, UkgeWarning
 
 app = typer.Typer(
     name="ukge",
@@ -17,6 +24,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+app.command("audit")(audit)
+app.command("demo")(demo)
+app.command("train")(with_knobs(train))
+app.add_typer(data_app, name="data")
 
 
 @app.callback(invoke_without_command=True)
@@ -30,6 +41,7 @@ def _root(version: bool = typer.Option(False, "--version", help="Print the versi
 
 def main() -> None:
     """Run the command line; a user's mistake becomes a message and exit code 2, never a traceback."""
+    warnings.showwarning = _tell
     try:
         app()
     except UkgeError as error:
@@ -39,3 +51,22 @@ def main() -> None:
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(141)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        fail(UkgeError(f"{where}{error.strerror or error}", hint="Check the path, its permissions and the disk."))
+        sys.exit(2)
+
+
+def _tell(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Show our own warnings as notes to the user, and those of others as Python does."""
+    if issubclass(category, UkgeWarning):
+        note(str(message))
+    else:
+        (file or sys.stderr).write(warnings.formatwarning(message, category, filename, lineno, line))

@@ -11,12 +11,16 @@ from ukge.errors import UkgeError
 if TYPE_CHECKING:
     from rich.console import Console
 
+PIPE_WIDTH = 140
+
 
 def out() -> Console:
-    """Return the console for results."""
+    """Return the console for results. Into a file or a pipe, tables get room enough for long names."""
     from rich.console import Console
 
-    return Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
+    if sys.stdout.isatty():
+        return Console(highlight=False)
+    return Console(highlight=False, soft_wrap=True, width=PIPE_WIDTH)
 
 
 def err() -> Console:
@@ -24,6 +28,13 @@ def err() -> Console:
     from rich.console import Console
 
     return Console(stderr=True, highlight=False)
+
+
+def note(text: str) -> None:
+    """Tell the user something that is no result and no error."""
+    from rich.text import Text
+
+    err().print(Text("Note: ", style="bold yellow") + Text(text), soft_wrap=True)
 
 
 def fail(error: UkgeError) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -11,72 +12,87 @@ import pyarrow.compute as pc
 
 from ukge.errors import SHOWN, DataError, Problem
 
+Rows = npt.NDArray[np.int64]
+
 CONFIDENCE_HINT = (
     "Confidences are numbers from 0 to 1. Normalise other weights when reading, "
     "with scale=... in Python or --normalise on the command line."
 )
 NAME_HINT = "Every fact needs a head, a relation and a tail; mend or remove these rows."
+UTF8_HINT = "Names are UTF-8 text; convert the data to UTF-8 first, for example with iconv."
 
 
-def bad_confidences(confidence: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+@dataclass(frozen=True)
+class Where:
+    """Where rows came from, so that an error can name the file and the line.
+
+    `lines` turns rows (counted from 0) into what `place` counts; without it a problem names the row itself.
+    """
+
+    source: str | None = None
+    place: str = "row"
+    lines: Callable[[Rows], Sequence[int]] | None = None
+
+    def locate(self, rows: Rows) -> list[int]:
+        """Return the line, or whatever `place` counts, of each row."""
+        return [int(row) for row in (rows if self.lines is None else self.lines(rows))]
+
+
+NOWHERE = Where()
+
+
+def bad_confidences(confidence: npt.NDArray[np.float64]) -> Rows:
     """Return the rows whose confidence is missing, NaN or outside [0, 1]."""
     with np.errstate(invalid="ignore"):
         return np.flatnonzero(~((confidence >= 0.0) & (confidence <= 1.0)))
 
 
-def check_confidence(
-    confidence: npt.NDArray[np.float64],
-    *,
-    source: str | None = None,
-    locate: Callable[[int], int] | None = None,
-    place: str = "row",
-) -> None:
-    """Raise `DataError` unless every confidence lies in [0, 1]; `locate` turns a row into what `place` counts."""
+def confidence_problem(value: float) -> str:
+    """Say what is wrong with a number that is not in [0, 1]."""
+    if np.isnan(value):
+        return "confidence is missing or not a number"
+    return "confidence is not finite" if np.isinf(value) else "confidence is outside [0, 1]"
+
+
+def check_confidence(confidence: npt.NDArray[np.float64], *, where: Where = NOWHERE) -> None:
+    """Raise `DataError` unless every confidence lies in [0, 1]."""
     rows = bad_confidences(confidence)
     if len(rows) == 0:
         return
-    problems = []
-    for row in rows[:SHOWN]:
-        value = float(confidence[row])
-        what = "confidence is missing or not a number" if np.isnan(value) else "confidence is outside [0, 1]"
-        at = int(row) if locate is None else locate(int(row))
-        problems.append(Problem(what, line=at, column="confidence", value=f"{value:g}", place=place))
+    first = rows[:SHOWN]
+    problems = [
+        Problem(confidence_problem(float(value)), at, "confidence", f"{value:g}", where.place)
+        for at, value in zip(where.locate(first), confidence[first], strict=True)
+    ]
     raise DataError(
         f"{len(rows):,} of {len(confidence):,} facts have a confidence that is not in [0, 1]",
-        source=source,
+        source=where.source,
         problems=problems,
         count=len(rows),
         hint=CONFIDENCE_HINT,
     )
 
 
-def check_names(
-    names: pa.Array | pa.ChunkedArray,
-    column: str,
-    *,
-    source: str | None = None,
-    locate: Callable[[int], int] | None = None,
-    place: str = "row",
-) -> None:
+def empty_names(names: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    """Return which names are missing or nothing but white space."""
+    text = names.cast(pa.large_string())
+    empty = pc.equal(pc.binary_length(pc.utf8_trim_whitespace(text)), 0)
+    return np.asarray(pc.fill_null(empty, True), dtype=np.bool_)
+
+
+def check_names(names: pa.Array | pa.ChunkedArray, column: str, *, where: Where = NOWHERE) -> None:
     """Raise `DataError` for missing names and names of nothing but white space."""
-    empty = pc.fill_null(pc.equal(pc.binary_length(pc.utf8_trim_whitespace(names)), 0), True)
-    if not pc.any(empty).as_py():
+    rows = np.flatnonzero(empty_names(names))
+    if len(rows) == 0:
         return
-    mask = np.asarray(empty)
-    rows = np.flatnonzero(mask)
+    first = rows[:SHOWN]
     problems = [
-        Problem(
-            f"{column} name is empty",
-            line=int(row) if locate is None else locate(int(row)),
-            column=column,
-            value=names[int(row)].as_py(),
-            place=place,
-        )
-        for row in rows[:SHOWN]
+        Problem(f"{column} name is empty", at, column, names[int(row)].as_py(), where.place)
+        for at, row in zip(where.locate(first), first, strict=True)
     ]
     raise DataError(
         f"{len(rows):,} of {len(names):,} facts have no {column} name",
-        source=source,
+        source=where.source,
         problems=problems,
         count=len(rows),
         hint=NAME_HINT,

@@ -23,7 +23,8 @@ def triple_keys(
             f"{n_entities:,} entities and {n_relations:,} relations are more than one 64-bit key can hold",
             hint="Split the graph by relation.",
         )
-    return (relation.astype(np.int64) * n_entities + head) * n_entities + tail
+    keys: Keys = (relation.astype(np.int64) * n_entities + head) * n_entities + tail
+    return keys
 
 
 def pair_keys(

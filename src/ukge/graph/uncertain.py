@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple, overload
 
@@ -12,12 +11,22 @@ import pandas as pd
 import pyarrow as pa
 
 from ukge.errors import DataError, Problem
-from ukge.graph.checks import check_confidence, check_names
+from ukge.graph.checks import NOWHERE, Where, check_confidence
+from ukge.graph.columns import (
+    SOURCE_TYPE,
+    Confidences,
+    confidence_column,
+    encode_column_names,
+    fact_table,
+    id_column,
+    names_column,
+    same_length,
+    single,
+    used_names,
+)
+from ukge.graph.fingerprint import fingerprint
 from ukge.graph.keys import Keys, triple_keys
 from ukge.graph.vocabulary import Ids, Vocabulary
-
-Confidences = npt.NDArray[np.float64]
-SOURCE_TYPE = pa.dictionary(pa.int32(), pa.large_string())
 
 
 class Fact(NamedTuple):
@@ -66,17 +75,16 @@ class UncertainGraph:
         relations: Vocabulary,
         *,
         source: Any = None,
+        where: Where = NOWHERE,
     ) -> UncertainGraph:
-        """Build a graph from dense ids and confidences, checking both."""
-        columns = {
-            "head": _checked_ids(head, entities, "head"),
-            "relation": _checked_ids(relation, relations, "relation"),
-            "tail": _checked_ids(tail, entities, "tail"),
-        }
-        values = np.ascontiguousarray(confidence, dtype=np.float64)
-        _same_length({**columns, "confidence": values})
-        check_confidence(values)
-        return cls(_table(columns["head"], columns["relation"], columns["tail"], values, source), entities, relations)
+        """Build a graph from dense ids and confidences, checking both; errors name the places that `where` knows."""
+        heads = id_column(head, entities, "head", where)
+        kinds = id_column(relation, relations, "relation", where)
+        tails = id_column(tail, entities, "tail", where)
+        values = confidence_column(confidence)
+        same_length({"head": heads, "relation": kinds, "tail": tails, "confidence": values})
+        check_confidence(values, where=where)
+        return cls(fact_table(heads, kinds, tails, values, source), entities, relations)
 
     @classmethod
     def from_columns(
@@ -89,25 +97,21 @@ class UncertainGraph:
         source: Any = None,
         entities: Vocabulary | None = None,
         relations: Vocabulary | None = None,
+        where: Where = NOWHERE,
     ) -> UncertainGraph:
         """Build a graph from columns of names (Arrow arrays or sequences), checking them.
 
-        Without given vocabularies, ids follow the order in which names first occur: heads, then tails.
+        Without given vocabularies, ids follow the order in which names first occur: heads, then tails. Errors name the
+        places that `where` knows.
         """
-        names = {"head": _strings(head), "relation": _strings(relation), "tail": _strings(tail)}
-        values = _floats(confidence)
-        _same_length({**names, "confidence": values})
-        for column, array in names.items():
-            check_names(array, column)
-        check_confidence(values)
-        heads, tails, entity_names = _encode_entities(names["head"], names["tail"], entities)
-        if relations is None:
-            encoded = names["relation"].dictionary_encode()
-            kinds = encoded.indices.to_numpy(zero_copy_only=False)
-            relations = Vocabulary.trusted(encoded.dictionary, "relation")
-        else:
-            kinds = _known(names["relation"], relations, "relation")
-        return cls(_table(heads, kinds, tails, values, source), entity_names, relations)
+        pair = {"head": names_column(head, "head"), "tail": names_column(tail, "tail")}
+        kind = {"relation": names_column(relation, "relation")}
+        values = confidence_column(confidence)
+        same_length({**pair, **kind, "confidence": values})
+        check_confidence(values, where=where)
+        (heads, tails), entities = encode_column_names(pair, entities, "entity", where)
+        (kinds,), relations = encode_column_names(kind, relations, "relation", where)
+        return cls(fact_table(heads, kinds, tails, values, source), entities, relations)
 
     @classmethod
     def from_facts(cls, facts: Iterable[Sequence[Any]]) -> UncertainGraph:
@@ -122,7 +126,7 @@ class UncertainGraph:
         return cls.from_columns(*columns, source=source)
 
     def __len__(self) -> int:
-        return self._table.num_rows
+        return int(self._table.num_rows)
 
     @property
     def n_entities(self) -> int:
@@ -137,29 +141,30 @@ class UncertainGraph:
     @property
     def head(self) -> Ids:
         """Head ids, read-only, without a copy."""
-        return _numpy(self._table, "head")
+        return self._column("head")
 
     @property
     def relation(self) -> Ids:
         """Relation ids, read-only, without a copy."""
-        return _numpy(self._table, "relation")
+        return self._column("relation")
 
     @property
     def tail(self) -> Ids:
         """Tail ids, read-only, without a copy."""
-        return _numpy(self._table, "tail")
+        return self._column("tail")
 
     @property
     def confidence(self) -> Confidences:
         """Confidences, read-only, without a copy."""
-        return _numpy(self._table, "confidence")
+        return self._column("confidence")
 
     @property
     def source(self) -> pa.Array | None:
         """Where each fact came from (dictionary-encoded names, null where unknown), or None if no fact says."""
         if "source" not in self._table.column_names:
             return None
-        return _single(self._table, "source")
+        column = single(self._table, "source")
+        return None if column.null_count == len(column) else column
 
     @property
     def nbytes(self) -> int:
@@ -221,7 +226,7 @@ class UncertainGraph:
 
     def with_confidence(self, confidence: npt.ArrayLike) -> UncertainGraph:
         """Return the same facts with other confidences."""
-        values = np.ascontiguousarray(confidence, dtype=np.float64)
+        values = confidence_column(confidence)
         if len(values) != len(self):
             raise DataError(f"{len(values):,} confidences do not fit {len(self):,} facts")
         check_confidence(values)
@@ -230,15 +235,15 @@ class UncertainGraph:
 
     def compact(self) -> UncertainGraph:
         """Return the same facts over vocabularies without unused names; the order of names stays."""
-        entities, head, tail = _used(self.entities, self.head, self.tail)
-        relations, relation, _ = _used(self.relations, self.relation)
-        return UncertainGraph(_table(head, relation, tail, self.confidence, self.source), entities, relations)
+        entities, (head, tail) = used_names(self.entities, [self.head, self.tail])
+        relations, (relation,) = used_names(self.relations, [self.relation])
+        return UncertainGraph(fact_table(head, relation, tail, self.confidence, self.source), entities, relations)
 
     @property
     def fingerprint(self) -> str:
         """A SHA-256 of the facts by name, in order; the same whatever the ids, the chunks or the file format."""
         if self._fingerprint is None:
-            self._fingerprint = self._digest()
+            self._fingerprint = fingerprint(self)
         return self._fingerprint
 
     def __eq__(self, other: object) -> bool:
@@ -266,23 +271,15 @@ class UncertainGraph:
             "head": self.entities.decode(self.head),
             "relation": self.relations.decode(self.relation),
             "tail": self.entities.decode(self.tail),
-            "confidence": _single(self._table, "confidence"),
+            "confidence": single(self._table, "confidence"),
         }
         if self.source is not None:
             columns["source"] = self.source.cast(pa.large_string())
         return pa.table(columns)
 
-    def _digest(self) -> str:
-        hasher = hashlib.sha256(f"ukge facts 1 {len(self)}".encode())
-        for vocabulary, columns in ((self.entities, (self.head, self.tail)), (self.relations, (self.relation,))):
-            order, ranks = _by_first_use(len(vocabulary), columns)
-            _hash_names(hasher, vocabulary.decode(order))
-            for column in ranks:
-                hasher.update(column.astype("<i4", copy=False).tobytes())
-        hasher.update((self.confidence + 0.0).astype("<f8", copy=False).tobytes())
-        if self.source is not None:
-            _hash_names(hasher, self.source.cast(pa.large_string()).fill_null("\0"))
-        return hasher.hexdigest()
+    def _column(self, name: str) -> npt.NDArray[Any]:
+        values: npt.NDArray[Any] = single(self._table, name).to_numpy(zero_copy_only=False)
+        return values
 
 
 def concat(graphs: Sequence[UncertainGraph]) -> UncertainGraph:
@@ -296,132 +293,7 @@ def concat(graphs: Sequence[UncertainGraph]) -> UncertainGraph:
         sources = pa.concat_arrays([part.cast(pa.large_string()) for part in parts])
     values = np.concatenate([graph.confidence for graph in graphs])
     if all(g.entities == first.entities and g.relations == first.relations for g in graphs):
-        columns = [np.concatenate([getattr(g, c) for g in graphs]) for c in ("head", "relation", "tail")]
-        return UncertainGraph(_table(*columns, values, sources), first.entities, first.relations)
+        head, relation, tail = (np.concatenate([g._column(c) for g in graphs]) for c in ("head", "relation", "tail"))
+        return UncertainGraph(fact_table(head, relation, tail, values, sources), first.entities, first.relations)
     named = pa.concat_tables([graph.facts().select(["head", "relation", "tail"]) for graph in graphs])
     return UncertainGraph.from_columns(named["head"], named["relation"], named["tail"], values, source=sources)
-
-
-def _table(head: Ids, relation: Ids, tail: Ids, confidence: Confidences, source: Any = None) -> pa.Table:
-    columns = {
-        "head": pa.array(head, type=pa.int32()),
-        "relation": pa.array(relation, type=pa.int32()),
-        "tail": pa.array(tail, type=pa.int32()),
-        "confidence": pa.array(confidence, type=pa.float64()),
-    }
-    if source is not None:
-        columns["source"] = _sources(source, len(confidence))
-    return pa.table(columns)
-
-
-def _sources(source: Any, length: int) -> pa.Array:
-    if isinstance(source, str):
-        return pa.array([source], type=pa.large_string()).take(pa.array(np.zeros(length, np.int64))).cast(SOURCE_TYPE)
-    array = source.combine_chunks() if isinstance(source, pa.ChunkedArray) else source
-    if not isinstance(array, pa.Array):
-        array = pa.array(array, type=pa.large_string())
-    if len(array) != length:
-        raise DataError(f"{len(array):,} sources do not fit {length:,} facts")
-    return array.cast(pa.large_string()).dictionary_encode().cast(SOURCE_TYPE)
-
-
-def _single(table: pa.Table, column: str) -> pa.Array:
-    chunked = table[column]
-    return chunked.chunk(0) if chunked.num_chunks == 1 else chunked.combine_chunks()
-
-
-def _numpy(table: pa.Table, column: str) -> npt.NDArray[Any]:
-    values: npt.NDArray[Any] = _single(table, column).to_numpy(zero_copy_only=False)
-    return values
-
-
-def _strings(values: Any) -> pa.Array:
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
-    if isinstance(values, pa.Array):
-        return values.cast(pa.large_string())
-    try:
-        return pa.array(values, type=pa.large_string(), from_pandas=True)
-    except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
-        raise DataError(f"names must be text: {error}", hint="Convert the column to strings first.") from None
-
-
-def _floats(values: Any) -> Confidences:
-    if isinstance(values, (pa.Array, pa.ChunkedArray)):
-        values = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    try:
-        return np.ascontiguousarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"confidences must be numbers: {error}") from None
-
-
-def _encode_entities(head: pa.Array, tail: pa.Array, entities: Vocabulary | None) -> tuple[Ids, Ids, Vocabulary]:
-    if entities is not None:
-        return _known(head, entities, "head"), _known(tail, entities, "tail"), entities
-    both = pa.chunked_array([head, tail]).dictionary_encode()
-    names = both.chunk(0).dictionary if both.num_chunks else pa.array([], type=pa.large_string())
-    ids = [chunk.indices.to_numpy(zero_copy_only=False) for chunk in both.chunks]
-    if len(head) == 0:
-        ids = [np.zeros(0, np.int32), np.zeros(0, np.int32)]
-    return ids[0], ids[1], Vocabulary.trusted(names, "entity")
-
-
-def _known(names: pa.Array, vocabulary: Vocabulary, column: str) -> Ids:
-    ids = vocabulary.encode(names)
-    unknown = np.flatnonzero(ids < 0)
-    if len(unknown):
-        problems = [
-            Problem(f"{vocabulary.kind} is not in the vocabulary", int(row), column, names[int(row)].as_py(), "row")
-            for row in unknown[:10]
-        ]
-        raise DataError(f"{len(unknown):,} unknown names in column {column}", problems=problems, count=len(unknown))
-    return ids
-
-
-def _checked_ids(ids: npt.ArrayLike, vocabulary: Vocabulary, column: str) -> Ids:
-    array = np.asarray(ids)
-    if array.size and not np.issubdtype(array.dtype, np.integer):
-        raise DataError(f"column {column} must hold integer ids, not {array.dtype}")
-    wrong = np.flatnonzero((array < 0) | (array >= len(vocabulary)))
-    if len(wrong):
-        problems = [Problem("no such id", int(row), column, str(array[row]), "row") for row in wrong[:10]]
-        raise DataError(
-            f"{len(wrong):,} ids in column {column} are outside 0…{len(vocabulary) - 1}",
-            problems=problems,
-            count=len(wrong),
-            hint=f"The vocabulary holds {len(vocabulary):,} {vocabulary.kind} names; ids count from 0.",
-        )
-    return np.ascontiguousarray(array, dtype=np.int32)
-
-
-def _same_length(columns: dict[str, Any]) -> None:
-    lengths = {name: len(column) for name, column in columns.items()}
-    if len(set(lengths.values())) > 1:
-        raise DataError(f"columns differ in length: {lengths}")
-
-
-def _used(vocabulary: Vocabulary, *columns: Ids) -> tuple[Vocabulary, Ids, Ids]:
-    used = np.zeros(len(vocabulary), dtype=np.bool_)
-    for column in columns:
-        used[column] = True
-    new = (np.cumsum(used) - 1).astype(np.int32)
-    kept = Vocabulary.trusted(vocabulary.names.filter(pa.array(used)), vocabulary.kind)
-    return kept, new[columns[0]], new[columns[-1]]
-
-
-def _by_first_use(size: int, columns: Sequence[Ids]) -> tuple[npt.NDArray[np.int64], list[Ids]]:
-    ids = np.concatenate(columns)
-    first = np.full(size, len(ids), dtype=np.int64)
-    first[ids[::-1]] = np.arange(len(ids) - 1, -1, -1)
-    order = np.argsort(first, kind="stable")[: int((first < len(ids)).sum())]
-    rank = np.zeros(size, dtype=np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    return order, [rank[column] for column in columns]
-
-
-def _hash_names(hasher: Any, names: pa.Array) -> None:
-    plain = pa.concat_arrays([names.cast(pa.large_string())])
-    lengths = np.diff(np.frombuffer(plain.buffers()[1], dtype=np.int64, count=len(plain) + 1)) if len(plain) else []
-    hasher.update(np.asarray(lengths, dtype="<i8").tobytes())
-    if len(plain):
-        hasher.update(plain.buffers()[2] or b"")

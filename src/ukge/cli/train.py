@@ -1,0 +1,131 @@
+"""`ukge train`: learn a model from a graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from ukge.cli.console import err, note, out, print_json
+from ukge.errors import ConfigError
+
+if TYPE_CHECKING:
+    from ukge.config import Config
+    from ukge.estimator import UKGE
+    from ukge.graph.dataset import Dataset
+    from ukge.graph.uncertain import UncertainGraph
+
+
+def train(
+    data: str | None = typer.Argument(None, help="Catalogue name, 'synthetic', data directory or file of facts."),
+    model: str = typer.Option("ukge-rect", help="Which model; an unknown name lists the known ones."),
+    out_dir: Path | None = typer.Option(None, "--out", help="Run directory to make; runs/DATA-MODEL if not given."),
+    config_file: Path | None = typer.Option(None, "--config", help="TOML file of settings; flags go before it."),
+    preset: str | None = typer.Option(None, help="'paper': the paper's settings for this model and data."),
+    resume: Path | None = typer.Option(None, help="Go on with an interrupted run directory."),
+    rules: Path | None = typer.Option(
+        None, help="Ground rules: any readable file of rule heads with the value of their body as confidence."
+    ),
+    no_rules: bool = typer.Option(False, "--no-rules", help="Leave out the ground rules that come with the data."),
+    leak_safe: bool = typer.Option(False, "--leak-safe", help="Split leak-safely where the data is not split yet."),
+    as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
+    *,
+    settings: dict[str, Any],
+) -> None:
+    """Learn embeddings from a graph of uncertain facts, and keep the run in a directory."""
+    from ukge.cli.progress import TrainingProgress
+    from ukge.estimator import UKGE
+
+    if resume is not None:
+        if data is not None or settings:
+            raise ConfigError(
+                "--resume goes on with the run as it is",
+                hint="Leave out DATA and the settings, or start a new run without --resume.",
+            )
+        with TrainingProgress(err(), f"resuming {resume}", quiet=quiet) as progress:
+            finished = UKGE.resume(resume, callbacks=[progress.on_epoch], on_facts=progress.on_facts)
+        _report(finished, resume, as_json=as_json)
+        return
+    if data is None:
+        raise ConfigError("what to train on is missing", hint="Try: ukge train synthetic   or   ukge train FILE.tsv")
+    from ukge.graph.catalogue import open_dataset
+
+    config = resolved(model, data, config_file, preset, settings)
+    dataset = open_dataset(data, seed=config.runtime.seed, leak_safe=leak_safe)
+    ground = _rules(dataset, rules, no_rules=no_rules)
+    path = out_dir or Path("runs") / f"{dataset.name}-{model}"
+    estimator = UKGE(model, config=config)
+    title = f"{model} on {dataset.name}: {len(dataset.train):,} facts"
+    with TrainingProgress(err(), title, quiet=quiet) as progress:
+        estimator.fit(
+            dataset,
+            rules=ground,
+            out=path,
+            reference=str(Path(data).resolve()) if Path(data).exists() else data,
+            leak_safe=leak_safe,
+            callbacks=[progress.on_epoch, *_tensorboard(config, path)],
+            on_facts=progress.on_facts,
+        )
+    _report(estimator, path, as_json=as_json)
+
+
+def resolved(model: str, data: str, config_file: Path | None, preset: str | None, settings: dict[str, Any]) -> Config:
+    """Return the settings: the model's, then the preset's, then the file's, then the flags'."""
+    from ukge.config import overlay
+    from ukge.variants import paper_settings, variant
+
+    config = variant(model)
+    if preset is not None:
+        if preset != "paper":
+            raise ConfigError(f"unknown preset '{preset}'", hint="Known: paper.")
+        config = config.replace(**paper_settings(model, Path(data).name))
+    if config_file is not None:
+        config = overlay(config, config_file)
+    return config.replace(**settings)
+
+
+def _rules(dataset: Dataset, file: Path | None, *, no_rules: bool) -> UncertainGraph | None:
+    """Return the ground rules to learn from; an empty graph of them where there are to be none."""
+    if no_rules:
+        return dataset.train[:0]
+    if file is None:
+        if dataset.ground_rules is not None:
+            note(f"learning from the {len(dataset.ground_rules):,} ground rules that come with {dataset.name}")
+        return dataset.ground_rules
+    from ukge.graph.readers import read
+
+    return read(file, entities=dataset.entities, relations=dataset.relations)
+
+
+def _tensorboard(config: Config, path: Path) -> list[Any]:
+    if not config.runtime.tensorboard:
+        return []
+    from ukge.tensorboard import TensorBoardCallback
+
+    return [TensorBoardCallback(path / "tensorboard")]
+
+
+def _report(estimator: UKGE, path: Path, *, as_json: bool) -> None:
+    trained = estimator.trained
+    if trained is None:
+        raise ConfigError("training ended without a model")
+    if as_json:
+        print_json(
+            {
+                "run": str(path),
+                "model": estimator.model,
+                "metric": trained.metric,
+                "best": trained.best,
+                "best_epoch": trained.best_epoch,
+                "epochs": trained.epochs,
+                "seconds": round(trained.seconds, 3),
+            }
+        )
+        return
+    best = "none" if trained.best is None else f"{trained.best:.5f}"
+    out().print(
+        f"validation {trained.metric} [bold]{best}[/] in epoch {trained.best_epoch} of {trained.epochs}, "
+        f"{trained.seconds:.1f} s; the run is in [bold]{path}[/]"
+    )

@@ -1,0 +1,49 @@
+"""Training engines: PyTorch for everything, a fused Numba engine for CPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ukge.config import Config
+from ukge.engines.base import Engine, Parameters, TrainingData
+from ukge.errors import ConfigError
+from ukge.registry import Registry
+
+engines: Registry[Callable[[Parameters, TrainingData, Config], Engine]] = Registry("engine")
+
+
+@engines.register("torch")
+def _torch(parameters: Parameters, data: TrainingData, config: Config) -> Engine:
+    from ukge.engines.torch_engine import TorchEngine  # noqa: PLC0415 — an engine is loaded when it is chosen
+    from ukge.links import links  # noqa: PLC0415
+    from ukge.scoring import scorers  # noqa: PLC0415
+
+    return TorchEngine(parameters, data, config, scorers.get(config.model.scorer), links.get(config.model.link))
+
+
+@engines.register("fused")
+def _fused(parameters: Parameters, data: TrainingData, config: Config) -> Engine:
+    from ukge.engines.fused import FusedEngine, applies  # noqa: PLC0415
+
+    if not applies(config):
+        raise ConfigError(
+            "the fused engine does not know this combination of scorer, link, loss, sampler and optimiser",
+            hint="Use --engine torch, or --engine auto to let ukge choose.",
+        )
+    return FusedEngine(parameters, data, config)
+
+
+@engines.register("auto")
+def _auto(parameters: Parameters, data: TrainingData, config: Config) -> Engine:
+    return engines.get(resolve(config))(parameters, data, config)
+
+
+def resolve(config: Config) -> str:
+    """Return the engine that `auto` means: the fused one where it applies on a CPU, else PyTorch."""
+    from ukge.engines.fused import applies  # noqa: PLC0415
+    from ukge.model import resolve_device  # noqa: PLC0415
+
+    if config.runtime.engine != "auto":
+        return config.runtime.engine
+    on_cpu = resolve_device(config.runtime.device).type == "cpu"
+    return "fused" if on_cpu and applies(config) else "torch"

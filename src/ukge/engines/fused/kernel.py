@@ -1,0 +1,397 @@
+"""One training step without gathers and without gradient tables.
+
+Phase 1 walks the batch's rows (facts, then ground rules): it makes each query once, scores the fact and its corruptions
+against it, and keeps only the query, the coefficients ∂J/∂g and the gradients of the row's own three vectors. Phase 2
+walks the touched entities: it sums each one's gradient from what phase 1 kept and applies the optimiser at once, while
+the row is in cache. No entity is written by two threads and every sum has a fixed order, so the result is the same to
+the bit for any number of threads, and memory beyond the parameters and the optimiser's moments is that of one batch.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numba as nb
+import numpy as np
+
+from ukge.engines.fused.ops import (
+    coefficient,
+    compare,
+    compiled,
+    head_query,
+    inlined,
+    pull_head_query,
+    pull_tail_query,
+    push_candidate,
+    push_query,
+    tail_query,
+)
+
+LOGISTIC_LINK, RECTIFIER_LINK, IDENTITY_LINK = range(3)
+SQUARED, LOGISTIC, MARGIN = range(3)
+ADAM, LAZY_ADAM, ADAGRAD, ROWWISE_ADAGRAD = range(4)
+BLOCK = 64
+
+
+@inlined
+def clear(table, row):  # type: ignore[no-untyped-def]
+    """Set a row to zero; an explicit loop, because a slice assignment would become a parallel region of its own."""
+    for d in range(table.shape[1]):
+        table[row, d] = np.float32(0.0)
+
+
+@inlined
+def link_forward(code, g, w, b):  # type: ignore[no-untyped-def]
+    """Return f as the loss sees it: eq. 3, or eq. 4 without its bounds (clamped, its gradient would die)."""
+    if code == LOGISTIC_LINK:
+        return np.float32(1.0) / (np.float32(1.0) + math.exp(-(w * g + b)))
+    if code == RECTIFIER_LINK:
+        return w * g + b
+    return g
+
+
+@inlined
+def link_slope(code, f):  # type: ignore[no-untyped-def]
+    """Return ∂f/∂(w g + b)."""
+    return f * (np.float32(1.0) - f) if code == LOGISTIC_LINK else np.float32(1.0)
+
+
+@inlined
+def softplus(x):  # type: ignore[no-untyped-def]
+    """Return log(1 + exp(x)) without overflow."""
+    return max(x, np.float32(0.0)) + math.log1p(math.exp(-abs(x)))
+
+
+@inlined
+def sigmoid(x):  # type: ignore[no-untyped-def]
+    """Return 1 / (1 + exp(−x))."""
+    return np.float32(1.0) / (np.float32(1.0) + math.exp(-x))
+
+
+@inlined
+def through_link(link_code, slope_f, f, g, w, link_grad, i):  # type: ignore[no-untyped-def]
+    """Turn ∂J/∂f into ∂J/∂g, adding ∂J/∂w and ∂J/∂b to link_grad[i]."""
+    inner = slope_f * link_slope(link_code, f)
+    if link_code == IDENTITY_LINK:
+        return inner
+    link_grad[i, 0] += inner * g
+    link_grad[i, 1] += inner
+    return inner * w
+
+
+@inlined
+def negative_side(  # type: ignore[no-untyped-def]
+    compare_code, link_code, loss_code, n, query, k, entity, drawn, batch, i, coefficients, grad, g_row, w, b, scale,
+    margin, observed_g, link_grad,
+):  # fmt: skip
+    """Score the n corruptions of one side of fact i against query k.
+
+    Returns their loss and what they add to ∂J/∂g of the fact itself.
+    """
+    loss, back = np.float32(0.0), np.float32(0.0)
+    for j in range(n):
+        e = drawn[batch, i, j]
+        g = compare(compare_code, query, k, entity, e)
+        if loss_code == SQUARED:
+            f = link_forward(link_code, g, w, b)
+            loss += f * f
+            slope = through_link(link_code, np.float32(2.0) * scale * f, f, g, w, link_grad, i)
+        elif loss_code == LOGISTIC:
+            loss += softplus(g)
+            slope = scale * sigmoid(g)
+        else:
+            short = margin - observed_g + g
+            slope = scale if short > 0 else np.float32(0.0)
+            loss += max(short, np.float32(0.0))
+            back -= slope
+        c = coefficient(compare_code, slope, g)
+        coefficients[k * n + j] = c
+        push_query(compare_code, c, query, k, entity, e, grad, g_row)
+    return loss * scale, back
+
+
+@compiled
+def fact_row(  # type: ignore[no-untyped-def]
+    query_code, compare_code, i, h, r, t, s, codes, n_facts, n_negatives, weights, entity, relation, w, b, batch, heads,
+    tails, query, coefficients, to_head, to_relation, to_tail, grad, chunk, link_grad, losses,
+):  # fmt: skip
+    """Phase 1 for one observed fact and its corruptions."""
+    link_code, loss_code = codes[0], codes[1]
+    negative_weight, l2, margin = weights[0], weights[1], weights[2]
+    width = entity.shape[1]
+    each = np.float32(1.0) / np.float32(n_facts)
+    each_negative = negative_weight * each / np.float32(max(2 * n_negatives, 1))
+    tail_query(query_code, entity, h, relation, r, query, i)
+    g = compare(compare_code, query, i, entity, t)
+    clear(grad, chunk)
+    unseen, back = negative_side(
+        compare_code, link_code, loss_code, n_negatives, query, i, entity, tails, batch, i, coefficients, grad, chunk,
+        w, b, each_negative, margin, g, link_grad,
+    )  # fmt: skip
+    if n_negatives > 0:
+        head_query(query_code, relation, r, entity, t, query, n_facts + i)
+        clear(grad, chunk + 1)
+        more, again = negative_side(
+            compare_code, link_code, loss_code, n_negatives, query, n_facts + i, entity, heads, batch, i, coefficients,
+            grad, chunk + 1, w, b, each_negative, margin, g, link_grad,
+        )  # fmt: skip
+        unseen += more
+        back += again
+        pull_head_query(query_code, grad, chunk + 1, relation, r, entity, t, to_relation, to_tail, i)
+    if loss_code == SQUARED:
+        f = link_forward(link_code, g, w, b)
+        losses[i, 0] = (f - s) * (f - s) * each
+        slope = through_link(link_code, np.float32(2.0) * (f - s) * each, f, g, w, link_grad, i)
+    elif loss_code == LOGISTIC:
+        losses[i, 0] = softplus(-g) * each
+        slope = -sigmoid(-g) * each
+    else:
+        losses[i, 0] = np.float32(0.0)
+        slope = back
+    losses[i, 1] = unseen
+    c = coefficient(compare_code, slope, g)
+    push_query(compare_code, c, query, i, entity, t, grad, chunk)
+    push_candidate(compare_code, c, query, i, entity, t, to_tail, i)
+    pull_tail_query(query_code, grad, chunk, entity, h, relation, r, to_head, to_relation, i)
+    squares = np.float32(0.0)
+    shrink = l2 * each
+    for d in range(width):
+        squares += entity[h, d] * entity[h, d] + entity[t, d] * entity[t, d]
+        to_head[i, d] += shrink * entity[h, d]
+        to_tail[i, d] += shrink * entity[t, d]
+    for d in range(relation.shape[1]):
+        squares += relation[r, d] * relation[r, d]
+        to_relation[i, d] += shrink * relation[r, d]
+    losses[i, 3] = np.float32(0.5) * shrink * squares
+
+
+@compiled
+def rule_row(  # type: ignore[no-untyped-def]
+    query_code, compare_code, i, k, h, r, t, body, rule_weight, codes, n_rules, weights, entity, relation, w, b, query,
+    to_head, to_relation, to_tail, grad, chunk, link_grad, losses,
+):  # fmt: skip
+    """Phase 1 for one ground rule: its weighted squared distance to satisfaction and the prior ¬l on its head."""
+    link_code = codes[0]
+    each = np.float32(1.0) / np.float32(n_rules)
+    tail_query(query_code, entity, h, relation, r, query, k)
+    g = compare(compare_code, query, k, entity, t)
+    f = link_forward(link_code, g, w, b)
+    distance = max(body - f, np.float32(0.0))
+    squared_weight = weights[3] * rule_weight * rule_weight * each
+    prior = weights[4] * each
+    losses[i, 2] = squared_weight * distance * distance + prior * f * f
+    slope = through_link(link_code, np.float32(2.0) * (prior * f - squared_weight * distance), f, g, w, link_grad, i)
+    c = coefficient(compare_code, slope, g)
+    clear(grad, chunk)
+    push_query(compare_code, c, query, k, entity, t, grad, chunk)
+    push_candidate(compare_code, c, query, k, entity, t, to_tail, i)
+    pull_tail_query(query_code, grad, chunk, entity, h, relation, r, to_head, to_relation, i)
+
+
+@compiled
+def entity_gradient(  # type: ignore[no-untyped-def]
+    compare_code, e, order, begin, end, n_rows, n_negatives, entity, query, coefficients, to_head, to_tail, acc, a,
+):  # fmt: skip
+    """Sum to acc[a] the gradient of entity e over its occurrences order[begin:end]."""
+    width = entity.shape[1]
+    clear(acc, a)
+    for o in range(begin, end):
+        seen = order[o]
+        if seen < n_rows:
+            for d in range(width):
+                acc[a, d] += to_head[seen, d]
+        elif seen < 2 * n_rows:
+            for d in range(width):
+                acc[a, d] += to_tail[seen - n_rows, d]
+        else:
+            place = seen - 2 * n_rows
+            k = np.uint32(place) // np.uint32(n_negatives)  # 32 bits: a 64-bit division would cost more than the row
+            push_candidate(compare_code, coefficients[place], query, np.int64(k), entity, e, acc, a)
+
+
+@inlined
+def optimise_row(code, table, first, second, row, acc, a, hyper, touched):  # type: ignore[no-untyped-def]
+    """Apply the optimiser to table[row] with gradient acc[a]; `first` and `second` are its moments."""
+    rate, beta1, beta2, eps, correction1, correction2 = hyper[0], hyper[1], hyper[2], hyper[3], hyper[4], hyper[5]
+    width = table.shape[1]
+    one = np.float32(1.0)
+    if code in (ADAM, LAZY_ADAM):
+        step, root = rate / correction1, one / math.sqrt(correction2)
+        if touched:
+            for d in range(width):
+                gradient = acc[a, d]
+                m = beta1 * first[row, d] + (one - beta1) * gradient
+                v = beta2 * second[row, d] + (one - beta2) * gradient * gradient
+                first[row, d] = m
+                second[row, d] = v
+                table[row, d] -= step * m / (math.sqrt(v) * root + eps)
+        else:
+            for d in range(width):
+                m = beta1 * first[row, d]
+                v = beta2 * second[row, d]
+                first[row, d] = m
+                second[row, d] = v
+                table[row, d] -= step * m / (math.sqrt(v) * root + eps)
+    elif code == ADAGRAD:
+        for d in range(width):
+            gradient = acc[a, d]
+            v = second[row, d] + gradient * gradient
+            second[row, d] = v
+            table[row, d] -= rate * gradient / (math.sqrt(v) + eps)
+    else:
+        squares = np.float32(0.0)
+        for d in range(width):
+            squares += acc[a, d] * acc[a, d]
+        total = second[row, 0] + squares / np.float32(width)
+        second[row, 0] = total
+        scale = rate / (math.sqrt(total) + eps)
+        for d in range(width):
+            table[row, d] -= scale * acc[a, d]
+
+
+@inlined
+def first_at_least(rows, n, value):  # type: ignore[no-untyped-def]
+    """Return the first place in the ascending rows[:n] whose row is at least `value`."""
+    low, high = 0, n
+    while low < high:
+        middle = (low + high) >> 1
+        if rows[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def rows_chunk(  # type: ignore[no-untyped-def]
+    query_code, compare_code, begin, end, batch, n_facts, n_rules, n_negatives, codes, weights, facts, rules, entity,
+    relation, link, prepared, scratch, grad_row,
+):  # fmt: skip
+    """Phase 1 for rows begin…end of a batch."""
+    fact_head, fact_relation, fact_tail, fact_confidence = facts
+    rule_head, rule_relation, rule_tail, rule_body, rule_weight = rules
+    out_facts, out_rules, out_heads, out_tails = prepared
+    query, coefficients, to_head, to_relation, to_tail, grad, _, _, link_grad, losses = scratch
+    w, b = link[0, 0], link[0, 1]
+    for i in range(begin, end):
+        clear(to_head, i)
+        clear(to_relation, i)
+        clear(to_tail, i)
+        clear(link_grad, i)
+        clear(losses, i)
+        if i < n_facts:
+            fact = out_facts[batch, i]
+            fact_row(
+                query_code, compare_code, i, fact_head[fact], fact_relation[fact], fact_tail[fact],
+                fact_confidence[fact], codes, n_facts, n_negatives, weights, entity, relation, w, b, batch, out_heads,
+                out_tails, query, coefficients, to_head, to_relation, to_tail, grad, grad_row, link_grad, losses,
+            )  # fmt: skip
+        else:
+            rule = out_rules[batch, i - n_facts]
+            rule_row(
+                query_code, compare_code, i, n_facts + i, rule_head[rule], rule_relation[rule], rule_tail[rule],
+                rule_body[rule], rule_weight[rule], codes, n_rules, weights, entity, relation, w, b, query, to_head,
+                to_relation, to_tail, grad, grad_row, link_grad, losses,
+            )  # fmt: skip
+
+
+@compiled
+def entities_chunk(  # type: ignore[no-untyped-def]
+    compare_code, chunk, threads, batch, n_rows, n_negatives, optimiser, hyper, entity, first, second, by_entity,
+    scratch, gradients_only,
+):  # fmt: skip
+    """Phase 2 for every `threads`-th block of the walked entities: all of them for dense Adam, else the touched."""
+    query, coefficients, to_head, _, to_tail, _, acc, _, _, _ = scratch
+    counts, orders, touched_rows, touched_starts = by_entity
+    n_touched = counts[batch]
+    order, rows, starts = orders[batch], touched_rows[batch], touched_starts[batch]
+    dense = optimiser == ADAM and not gradients_only
+    n_walked = entity.shape[0] if dense else n_touched
+    for block in range(chunk, (n_walked + BLOCK - 1) // BLOCK, threads):
+        low, high = block * BLOCK, min((block + 1) * BLOCK, n_walked)
+        at = first_at_least(rows, n_touched, low) if dense else low
+        for walked in range(low, high):
+            e = walked if dense else np.int64(rows[walked])
+            touched = at < n_touched and rows[at] == e
+            if touched:
+                entity_gradient(
+                    compare_code, e, order, starts[at], starts[at + 1], n_rows, n_negatives, entity, query,
+                    coefficients, to_head, to_tail, acc, chunk,
+                )  # fmt: skip
+                at += 1
+            finish_row(optimiser, entity, first, second, e, acc, chunk, hyper, touched, gradients_only)
+
+
+@inlined
+def finish_row(code, table, first, second, row, acc, a, hyper, touched, gradients_only):  # type: ignore[no-untyped-def]
+    """Optimise a row, or hand out its gradient in `first`."""
+    if gradients_only:
+        for d in range(table.shape[1]):
+            first[row, d] = acc[a, d]
+    else:
+        optimise_row(code, table, first, second, row, acc, a, hyper, touched)
+
+
+@compiled
+def shared_parameters(  # type: ignore[no-untyped-def]
+    batch, n_rows, optimiser, hyper, relation, link, moments, by_relation, scratch, losses_out, gradients_only
+):  # fmt: skip
+    """Optimise the relations and the link, and add up the losses: little work, in a fixed order, by one thread."""
+    _, _, _, to_relation, _, _, _, acc, link_grad, losses = scratch
+    _, _, relation_m, relation_v, link_m, link_v = moments
+    counts, orders, touched_rows, touched_starts = by_relation
+    order, rows, starts = orders[batch], touched_rows[batch], touched_starts[batch]
+    at, n_touched = 0, counts[batch]
+    for r in range(relation.shape[0]):
+        touched = at < n_touched and rows[at] == r
+        if touched:
+            clear(acc, 0)
+            for o in range(starts[at], starts[at + 1]):
+                for d in range(relation.shape[1]):
+                    acc[0, d] += to_relation[order[o], d]
+            at += 1
+        if touched or (optimiser == ADAM and not gradients_only):
+            finish_row(optimiser, relation, relation_m, relation_v, r, acc, 0, hyper, touched, gradients_only)
+    slope_w, slope_b = 0.0, 0.0
+    for i in range(n_rows):
+        slope_w += link_grad[i, 0]
+        slope_b += link_grad[i, 1]
+        for term in range(4):
+            losses_out[term] += losses[i, term]
+    acc[1, 0], acc[1, 1] = np.float32(slope_w), np.float32(slope_b)
+    finish_row(optimiser, link, link_m, link_v, 0, acc, 1, hyper, True, gradients_only)
+
+
+@nb.njit(cache=True, parallel=True, nogil=True, error_model="numpy")
+def run_batches(  # type: ignore[no-untyped-def]
+    query_code, compare_code, n_batches, batch_sizes, rules_drawn, n_negatives, threads, codes, weights, optimiser,
+    hyper, step, facts, rules, entity, relation, link, moments, prepared, by_entity, by_relation, scratch, losses_out,
+    gradients_only,
+):  # fmt: skip
+    """Run prepared batches one after another; return the number of steps taken so far.
+
+    With `gradients_only`, nothing is optimised: the gradients of the one batch are written to the moment tables instead
+    (which is how the contract tests look inside). The parallel loops hold one call each, so that little is compiled as
+    parallel code.
+    """
+    for batch in range(n_batches):
+        n_facts, n_rules = batch_sizes[batch], rules_drawn[batch]
+        n_rows = n_facts + n_rules
+        for chunk in nb.prange(threads):
+            rows_chunk(
+                query_code, compare_code, np.int64(chunk * n_rows // threads), np.int64((chunk + 1) * n_rows //
+                threads), batch, n_facts, n_rules, n_negatives, codes, weights, facts, rules, entity, relation, link,
+                prepared, scratch, np.int64(2 * chunk),
+            )  # fmt: skip
+        step += 1
+        hyper[4] = np.float32(1.0 - float(hyper[1]) ** step)
+        hyper[5] = np.float32(1.0 - float(hyper[2]) ** step)
+        for chunk in nb.prange(threads):
+            entities_chunk(
+                compare_code, np.int64(chunk), threads, batch, n_rows, n_negatives, optimiser, hyper, entity,
+                moments[0], moments[1], by_entity, scratch, gradients_only,
+            )  # fmt: skip
+        shared_parameters(
+            batch, n_rows, optimiser, hyper, relation, link, moments, by_relation, scratch, losses_out, gradients_only
+        )
+    return step

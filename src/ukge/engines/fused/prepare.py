@@ -1,0 +1,186 @@
+"""What a batch needs before its arithmetic: its negatives, its ground rules, and who touches which entity.
+
+Random numbers are a hash of (seed, epoch, place), so a batch is the same whatever thread prepares it and whenever.
+"""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+from ukge.engines.fused.ops import compiled
+
+TRIES = 16
+DIGIT = 13
+
+
+@compiled
+def mix(x):  # type: ignore[no-untyped-def]
+    """Return a well-mixed 64-bit hash of a counter (the finaliser of SplitMix64)."""
+    z = np.uint64(x) + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@compiled
+def below(n, bits):  # type: ignore[no-untyped-def]
+    """Return a number in [0, n) from 64 random bits."""
+    return np.int64(((bits >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
+
+
+@compiled
+def is_observed(keys, key):  # type: ignore[no-untyped-def]
+    """Return whether `key` occurs in the sorted `keys`."""
+    low, high = 0, len(keys)
+    while low < high:
+        middle = (low + high) >> 1
+        if keys[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low < len(keys) and keys[low] == key
+
+
+@compiled
+def corrupt(kept, relation, is_tail, counter, n, observed, offsets, members):  # type: ignore[no-untyped-def]
+    """Draw one entity for the corrupted place of a fact whose other place holds `kept`.
+
+    With `offsets`, only entities seen at that place of the relation are drawn. With `observed` keys, an observed fact
+    is drawn again; where a relation's range is exhausted, the draw moves on to the next entity outside it. Only a head
+    with every entity as an observed tail has no unseen fact to offer, and keeps its last draw.
+    """
+    entity = np.int64(0)
+    for attempt in range(TRIES):
+        bits = mix(counter + np.uint64(attempt) * np.uint64(0xD1B54A32D192ED03))
+        if len(offsets) > 0:
+            first, last = offsets[relation], offsets[relation + 1]
+            entity = np.int64(members[first + below(last - first, bits)])
+        else:
+            entity = below(n, bits)
+        if len(observed) == 0 or is_unseen(kept, relation, is_tail, entity, n, observed):
+            return entity
+    for step in range(1, n):
+        other = (entity + step) % n
+        if is_unseen(kept, relation, is_tail, other, n, observed):
+            return other
+    return entity
+
+
+@compiled
+def is_unseen(kept, relation, is_tail, entity, n, observed):  # type: ignore[no-untyped-def]
+    """Return whether the fact with `entity` at its corrupted place is not an observed one."""
+    head, tail = (kept, entity) if is_tail else (entity, kept)
+    return not is_observed(observed, (np.int64(relation) * n + head) * n + tail)
+
+
+@compiled
+def radix_order(keys, n_keys, bound, order, scratch, counts):  # type: ignore[no-untyped-def]
+    """Write to `order` the stable order that sorts keys[:n_keys], all below `bound`, in passes of at most 13 bits."""
+    bits = 1
+    while (bound - 1) >> bits > 0:
+        bits += 1
+    passes = (bits + DIGIT - 1) // DIGIT
+    digit = (bits + passes - 1) // passes
+    mask = (1 << digit) - 1
+    for i in range(n_keys):
+        order[i] = i
+    for step in range(passes):
+        shift = step * digit
+        for i in range(mask + 2):
+            counts[i] = 0
+        for i in range(n_keys):
+            counts[((keys[i] >> shift) & mask) + 1] += 1
+        for i in range(mask + 1):
+            counts[i + 1] += counts[i]
+        for i in range(n_keys):
+            place = (keys[order[i]] >> shift) & mask
+            scratch[counts[place]] = order[i]
+            counts[place] += 1
+        for i in range(n_keys):
+            order[i] = scratch[i]
+
+
+@compiled
+def group_by_key(keys, n_keys, order, rows, starts):  # type: ignore[no-untyped-def]
+    """Write the distinct keys in ascending order to `rows` and where each begins in `order`; return how many."""
+    n_rows = 0
+    for i in range(n_keys):
+        key = keys[order[i]]
+        if n_rows == 0 or rows[n_rows - 1] != key:
+            rows[n_rows] = key
+            starts[n_rows] = i
+            n_rows += 1
+    starts[n_rows] = n_keys
+    return n_rows
+
+
+@compiled
+def prepare_batch(  # type: ignore[no-untyped-def]
+    batch, first, size, permutation, facts, rules, n_rules, n_negatives, n_entities, n_relations, key, observed, ranges,
+    prepared, by_entity, by_relation,
+):  # fmt: skip
+    """Draw the corruptions and ground rules of one batch and index its occurrences.
+
+    An occurrence is numbered so: head of row i, tail of row i, corrupted tail (i, j), corrupted head (i, j), where rows
+    are the facts followed by the ground rules.
+    """
+    fact_head, fact_relation, fact_tail, _ = facts
+    rule_head, rule_relation, rule_tail, _, _ = rules
+    head_offsets, head_members, tail_offsets, tail_members = ranges
+    out_facts, out_rules, out_heads, out_tails = prepared
+    start = first + batch * size
+    n_facts = min(size, len(permutation) - start)
+    n_rows = n_facts + n_rules
+    n_seen = 2 * n_rows + 2 * n_facts * n_negatives
+    entities = np.empty(n_seen, np.int32)
+    relations = np.empty(n_rows, np.int32)
+    for i in range(n_facts):
+        fact = permutation[start + i]
+        out_facts[batch, i] = fact
+        head, relation, tail = fact_head[fact], fact_relation[fact], fact_tail[fact]
+        entities[i] = head
+        entities[n_rows + i] = tail
+        relations[i] = relation
+        place = key + np.uint64(start + i) * np.uint64(2 * n_negatives)
+        for j in range(n_negatives):
+            even = place + np.uint64(2 * j)
+            t = corrupt(head, relation, True, even, n_entities, observed, tail_offsets, tail_members)
+            odd = even + np.uint64(1)
+            h = corrupt(tail, relation, False, odd, n_entities, observed, head_offsets, head_members)
+            out_tails[batch, i, j] = t
+            out_heads[batch, i, j] = h
+            entities[2 * n_rows + i * n_negatives + j] = t
+            entities[2 * n_rows + (n_facts + i) * n_negatives + j] = h
+    for i in range(n_rules):
+        # A stream of its own: ground rules must not move with the corruptions.
+        pick = below(len(rule_head), mix(mix(key ^ np.uint64(0xA5A5A5A5)) + np.uint64(start + i)))
+        out_rules[batch, i] = pick
+        entities[n_facts + i] = rule_head[pick]
+        entities[n_rows + n_facts + i] = rule_tail[pick]
+        relations[n_facts + i] = rule_relation[pick]
+    scratch = np.empty(n_seen, np.int32)
+    counts = np.empty((1 << DIGIT) + 1, np.int32)
+    index_occurrences(entities, n_seen, n_entities, by_entity, batch, scratch, counts)
+    index_occurrences(relations, n_rows, n_relations, by_relation, batch, scratch, counts)
+
+
+@compiled
+def index_occurrences(keys, n_keys, bound, index, batch, scratch, counts):  # type: ignore[no-untyped-def]
+    """Fill the (counts, order, rows, starts) index of one batch."""
+    n_distinct, order, rows, starts = index
+    radix_order(keys, n_keys, bound, order[batch], scratch, counts)
+    n_distinct[batch] = group_by_key(keys, n_keys, order[batch], rows[batch], starts[batch])
+
+
+@nb.njit(cache=True, parallel=True, nogil=True, error_model="numpy")
+def prepare_batches(  # type: ignore[no-untyped-def]
+    n_batches, first, size, permutation, facts, rules, rules_drawn, n_negatives, n_entities, n_relations, key, observed,
+    ranges, prepared, by_entity, by_relation,
+):  # fmt: skip
+    """Prepare `n_batches` batches of `size` facts from position `first` of the permutation, in parallel."""
+    for batch in nb.prange(n_batches):
+        prepare_batch(
+            np.int64(batch), first, size, permutation, facts, rules, rules_drawn[batch], n_negatives, n_entities,
+            n_relations, key, observed, ranges, prepared, by_entity, by_relation,
+        )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Pure metrics and the protocols that use them. They know predictions, not models."""

@@ -1,0 +1,117 @@
+"""What the audit found, as sentences: the gravest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ukge.graph.audit.report import Audit
+    from ukge.graph.audit.twins import Twin, Twins
+
+WORTH_SAYING = 0.001  # shares below one in a thousand stay in the tables
+FREQUENT = 0.02
+
+
+def headlines(found: Audit) -> tuple[str, ...]:
+    """Return what matters most as short sentences."""
+    return (
+        *_leaks(found),
+        *_false_negatives(found),
+        *_repeats(found),
+        *_baselines(found),
+        *_symmetry(found),
+        *_confidences(found),
+        *_unused(found),
+    )
+
+
+def percent(share: float) -> str:
+    """Return a share as a percentage with one digit."""
+    return f"{100 * share:.1f} %"
+
+
+def _leaks(found: Audit) -> Iterator[str]:
+    for twins in found.twins:
+        if twins.part == "test":
+            yield from _leak(twins)
+
+
+def _leak(twins: Twins) -> Iterator[str]:
+    exact, inverse, pair = twins.exact, twins.inverse, twins.pair
+    if exact.rows:
+        yield f"{percent(exact.share)} of the test facts ({exact.rows:,}) are already in train, {_apart(exact)}."
+    if inverse.share >= WORTH_SAYING:
+        yield (f"{percent(inverse.share)} of the test facts have their inverse (t, r, h) in train, {_apart(inverse)}.")
+    if not exact.rows and not inverse.rows:
+        yield "No test fact is in train, neither as it is nor inverted."
+    if pair.share >= WORTH_SAYING:
+        yield f"{percent(pair.share)} of the test facts link two entities that train links already."
+
+
+def _apart(twin: Twin) -> str:
+    if twin.gap is None or twin.gap < 0.0005:
+        return "with the same confidence"
+    return f"with a confidence that differs by {twin.gap:.3f} on average"
+
+
+def _false_negatives(found: Audit) -> Iterator[str]:
+    negatives = found.negatives
+    if negatives is None:
+        return
+    if negatives.facts:
+        yield (
+            f"{negatives.facts:,} of the {negatives.rows:,} negative links ({percent(negatives.share)}) are facts of "
+            f"the graph: on test and negatives together no honest model can get below MSE {negatives.floor_mse:.4f}."
+        )
+    else:
+        yield f"None of the {negatives.rows:,} negative links is a fact of the graph."
+
+
+def _repeats(found: Audit) -> Iterator[str]:
+    repeats = found.repeats
+    if repeats.conflicting:
+        which = "all" if repeats.conflicting == repeats.triples else f"{repeats.conflicting:,}"
+        yield (
+            f"{repeats.triples:,} triples occur more than once; {which} of them have different "
+            f"confidences, {repeats.mean_spread:.3f} apart on average."
+        )
+    elif repeats.triples:
+        yield f"{repeats.triples:,} triples occur more than once, each time with the same confidence."
+
+
+def _baselines(found: Audit) -> Iterator[str]:
+    if not found.baselines:
+        return
+    constants = [each for each in found.baselines if each.fitted_on == "train+val"]
+    mse = min(each.positives.mse for each in constants)
+    mae = min(each.positives.mae for each in constants)
+    yield f"One constant reaches MSE {mse:.4f} and MAE {mae:.3f} on the positive test facts."
+    best = min(found.baselines, key=lambda each: each.positives.mse)
+    if best not in constants:
+        yield (
+            f"Without any model, “{best.name}” reaches MSE {best.positives.mse:.4f} and MAE {best.positives.mae:.3f} "
+            "on the positive test facts: a model has to beat that."
+        )
+
+
+def _symmetry(found: Audit) -> Iterator[str]:
+    symmetric = [each for each in found.symmetry if each.share >= 0.9 and each.facts >= 10]
+    if symmetric:
+        names = ", ".join(each.relation for each in symmetric[:3])
+        more = f" and {len(symmetric) - 3:,} more" if len(symmetric) > 3 else ""
+        what = "relation is" if len(symmetric) == 1 else "relations are"
+        yield f"{len(symmetric):,} {what} symmetric in at least 90 % of the facts: {names}{more}."
+
+
+def _confidences(found: Audit) -> Iterator[str]:
+    part = next((each for each in found.parts if each.name == "test"), found.whole)
+    if part.mode is not None and part.mode_share is not None and part.mode_share >= FREQUENT:
+        what = "test confidence" if part is not found.whole else "confidence"
+        yield f"The most frequent {what} is {part.mode:g} ({percent(part.mode_share)})."
+
+
+def _unused(found: Audit) -> Iterator[str]:
+    for what, names in (("entities", found.entities), ("relations", found.relations)):
+        if names.used < names.known:
+            yield f"{names.known - names.used:,} of the {names.known:,} {what} occur in no fact."

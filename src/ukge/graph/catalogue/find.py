@@ -1,0 +1,137 @@
+"""Where data is: a benchmark by name, the synthetic world, a directory, or one file."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from ukge.errors import DataError
+from ukge.graph.catalogue.benchmarks import BENCHMARKS, Benchmark, verify
+from ukge.graph.catalogue.fetch import BASE_URLS, NEEDED, fetch
+from ukge.graph.catalogue.folder import find_files, read_folder
+from ukge.graph.catalogue.progress import download_progress
+from ukge.graph.dataset import Dataset
+from ukge.graph.negatives import with_negatives
+from ukge.graph.readers import read
+from ukge.graph.split import split
+from ukge.graph.synthetic import generate
+
+VARIABLE = "UKGE_DATA"
+SYNTHETIC = "synthetic"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A directory in which a benchmark was found, and why it was looked for there."""
+
+    path: Path
+    why: str
+
+
+def cache_directory() -> Path:
+    """Return the directory of this user into which benchmarks are fetched."""
+    return user_cache_path("ukge") / "data"
+
+
+def locate(name: str) -> Place | None:
+    """Return where benchmark `name` is on this machine: in the directory UKGE_DATA names, else in the cache."""
+    named = os.environ.get(VARIABLE)
+    if named and (Path(named) / name).is_dir():
+        return Place(Path(named) / name, VARIABLE)
+    cached = cache_directory() / name
+    return Place(cached, "cache") if cached.is_dir() else None
+
+
+def load(name: str, *, base_urls: Sequence[str] = BASE_URLS) -> Dataset:
+    """Return a benchmark by name, checked: from UKGE_DATA, else from the cache, else fetched into the cache."""
+    expected = benchmark(name)
+    place = locate(name)
+    if place is None:
+        return _fetch(expected, base_urls)
+    return _checked(expected, place.path)
+
+
+def benchmark(name: str) -> Benchmark:
+    """Return what the catalogue knows about benchmark `name`."""
+    if name not in BENCHMARKS:
+        near = difflib.get_close_matches(name, BENCHMARKS, n=1)
+        hint = f"Known: {', '.join(BENCHMARKS)}."
+        raise DataError(f"unknown benchmark {name!r}", hint=f"Did you mean '{near[0]}'? {hint}" if near else hint)
+    return BENCHMARKS[name]
+
+
+def open_dataset(ref: str | Path, *, seed: int = 0, leak_safe: bool = False) -> Dataset:
+    """Return the data set that `ref` names: a benchmark, "synthetic", a directory of parts, or one file.
+
+    A file and the synthetic world are split with `seed`. With `leak_safe`, a data set that comes split is cut anew, so
+    that no held-out fact has a twin in train, and gets new negative links if it had any.
+    """
+    if ref == SYNTHETIC:
+        world = generate(seed=seed)
+        return with_negatives(split(world.graph, seed=seed, leak_safe=leak_safe, name=SYNTHETIC), seed=seed)
+    path = Path(ref)
+    if str(ref) in BENCHMARKS:
+        return _cut(load(str(ref)), seed, leak_safe)
+    if path.is_dir():
+        return _cut(read_folder(path), seed, leak_safe)
+    if path.is_file():
+        return split(read(path), seed=seed, leak_safe=leak_safe, name=path.name.split(".")[0])
+    raise DataError(f"there is no benchmark, directory or file called {str(ref)!r}", hint=_known_hint(str(ref)))
+
+
+def _cut(dataset: Dataset, seed: int, leak_safe: bool) -> Dataset:
+    if not leak_safe:
+        return dataset
+    cut = split(dataset.whole(), seed=seed, leak_safe=True, name=f"{dataset.name} leak-safe")
+    return cut if dataset.negatives is None else with_negatives(cut, seed=seed)
+
+
+def _checked(expected: Benchmark, path: Path) -> Dataset:
+    dataset = read_folder(path, name=expected.name, sizes=(expected.entities, expected.relations))
+    verify(dataset, expected, find_files(path))
+    return dataset
+
+
+def _fetch(expected: Benchmark, base_urls: Sequence[str]) -> Dataset:
+    target = cache_directory() / expected.name
+    arriving = target.with_name(f"{expected.name}.part")
+    try:
+        with download_progress(expected.name) as advance:
+            fetch(expected.name, arriving, base_urls=base_urls, advance=advance)
+    except DataError as error:
+        raise DataError(
+            f"{expected.name} is not on this machine and {error.what}", hint=_place_hint(expected)
+        ) from None
+    try:
+        dataset = _checked(expected, arriving)
+    except DataError:
+        shutil.rmtree(arriving)  # what is wrong once would stay wrong: the next attempt starts afresh
+        raise
+    try:
+        os.replace(arriving, target)
+    except OSError:
+        if not target.is_dir():  # else another process was faster, with the same files
+            raise
+        shutil.rmtree(arriving)
+    return dataset
+
+
+def _place_hint(expected: Benchmark) -> str:
+    return (
+        f"With a network, try again: what arrived is kept. Without, put {', '.join(NEEDED)} (and, if you have them, "
+        f"softlogic.tsv, ndcg_queries.tsv, entities.tsv, relations.tsv) into {cache_directory() / expected.name}, or "
+        f"into the directory {expected.name} of a directory that the environment variable {VARIABLE} names."
+    )
+
+
+def _known_hint(ref: str) -> str:
+    known = [*BENCHMARKS, SYNTHETIC]
+    near = difflib.get_close_matches(ref, known, n=1)
+    start = f"Did you mean '{near[0]}'? " if near else ""
+    return f"{start}Benchmarks: {', '.join(BENCHMARKS)}; '{SYNTHETIC}' is made on the spot; anything else is a path."

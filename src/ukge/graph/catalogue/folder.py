@@ -1,0 +1,193 @@
+"""A data set as a directory: train, val and test files, with what a benchmark adds to them beside.
+
+    train.tsv  val.tsv  test.tsv       head, relation, tail, confidence
+    test_with_neg.tsv                  the test facts, then the negative links
+    softlogic.tsv                      rule heads with the lower bound that their bodies give them
+    ndcg_queries.tsv                   head, relation
+    entities.tsv  relations.tsv        id, name
+
+The first three are needed, in any format that can be read; heads, relations and tails are names, or ids where the
+files of names are there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+from ukge.errors import DataError
+from ukge.graph.catalogue.names import Names, numbered, place_graph, read_names, read_queries, write_names
+from ukge.graph.dataset import Dataset
+from ukge.graph.readers import read
+from ukge.graph.uncertain import UncertainGraph, concat
+from ukge.graph.writers import write
+
+STEMS = {
+    "train": ("train",),
+    "val": ("val", "valid", "validation", "dev"),
+    "test": ("test",),
+    "test_with_neg": ("test_with_neg",),
+    "softlogic": ("softlogic",),
+    "queries": ("ndcg_queries",),
+    "entities": ("entities", "entity_id", "concept_id"),
+    "relations": ("relations", "relation_id"),
+}
+NEEDED = ("train", "val", "test")
+FACTS = (*NEEDED, "test_with_neg", "softlogic")
+LAYOUT_HINT = "A data set is a directory with train, val and test files; ukge data split makes one of a single file."
+
+
+def read_folder(directory: str | Path, *, name: str | None = None, sizes: tuple[int, int] | None = None) -> Dataset:
+    """Read the data set in `directory`.
+
+    `sizes` (entities, relations) says how many ids there are when the facts are ids and the files of names are missing;
+    the ids then stand as names.
+    """
+    folder = Path(directory)
+    files = find_files(folder)
+    missing = [part for part in NEEDED if part not in files]
+    if missing:
+        raise DataError(f"has no {' and no '.join(missing)} file", source=str(folder), hint=LAYOUT_HINT)
+    raw = {part: _read(part, files[part]) for part in FACTS if part in files}
+    entities, relations = _names(files, raw, sizes)
+    parts = {part: _place(graph, entities, relations, files[part]) for part, graph in raw.items()}
+    queries = read_queries(files["queries"], entities, relations) if "queries" in files else None
+    return Dataset(
+        name or folder.resolve().name,
+        parts["train"],
+        parts["val"],
+        parts["test"],
+        negatives=_negatives(parts, files),
+        queries=queries,
+        ground_rules=parts.get("softlogic"),
+    )
+
+
+def find_files(folder: Path) -> dict[str, Path]:
+    """Return the files of the layout that a directory holds, by what they are."""
+    if not folder.is_dir():
+        raise DataError("is not a directory", source=str(folder), hint=LAYOUT_HINT)
+    files: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()):
+        stem = path.name.split(".")[0]
+        what = next((what for what, stems in STEMS.items() if stem in stems), None)
+        if what is None or not path.is_file() or path.suffix == ".tmp":
+            continue
+        if what in files:
+            hint = "Keep one of them; which one is meant cannot be told."
+            raise DataError(f"{files[what].name} and {path.name} are both there", source=str(folder), hint=hint)
+        files[what] = path
+    return files
+
+
+def save_dataset(dataset: Dataset, directory: str | Path, *, overwrite: bool = False) -> Path:
+    """Write a data set as a directory that `open_dataset` reads, and return its path.
+
+    The directory appears whole or not at all. One that holds files already is refused, unless `overwrite`: then the
+    files of the layout in it are replaced and others are left alone.
+    """
+    target = Path(directory)
+    present = list(target.iterdir()) if target.is_dir() else []
+    if target.exists() and not target.is_dir():
+        raise DataError("is a file, not a directory", source=str(target), hint="Choose another name.")
+    if present and not overwrite:
+        raise DataError("holds files already", source=str(target), hint="Choose an empty directory, or overwrite it.")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        temporary.mkdir()
+        _write(dataset, temporary)
+        if present:
+            _replace(temporary, target)
+        else:
+            os.replace(temporary, target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return target
+
+
+def _write(dataset: Dataset, folder: Path) -> None:
+    write_names(dataset.entities, folder / "entities")
+    write_names(dataset.relations, folder / "relations")
+    facts = {**dataset.parts, "softlogic": dataset.ground_rules}
+    if dataset.negatives is not None:
+        facts["test_with_neg"] = dataset.test_with_negatives()
+    for part, graph in facts.items():
+        if graph is not None and len(graph):
+            write(_by_id(graph), folder / f"{part}.tsv")
+        elif graph is not None:
+            (folder / f"{part}.tsv").touch()
+    if dataset.queries is not None:
+        lines = (f"{head}\t{relation}\n" for head, relation in dataset.queries.tolist())
+        (folder / "ndcg_queries.tsv").write_text("".join(lines), encoding="utf-8")
+
+
+def _replace(source: Path, target: Path) -> None:
+    """Move the files of a new data set over an old one; train goes first and comes last, so a torn one has none."""
+    old = find_files(target) if target.is_dir() else {}
+    for part in (*NEEDED, *(part for part in old if part not in NEEDED)):
+        if part in old:
+            old[part].unlink()
+    for path in sorted(source.iterdir(), key=lambda path: path.stem == "train"):
+        os.replace(path, target / path.name)
+
+
+def _names(
+    files: dict[str, Path], raw: dict[str, UncertainGraph], sizes: tuple[int, int] | None
+) -> tuple[Names, Names]:
+    entities = read_names(files["entities"], "entity") if "entities" in files else None
+    relations = read_names(files["relations"], "relation") if "relations" in files else None
+    if sizes is not None:
+        entities = entities or Names(numbered(sizes[0], "entity"))
+        relations = relations or Names(numbered(sizes[1], "relation"))
+    if entities is None or relations is None:
+        together = concat(list(raw.values()))
+        entities = entities or Names(together.entities, by_id=False)
+        relations = relations or Names(together.relations, by_id=False)
+    return entities, relations
+
+
+def _read(part: str, path: Path) -> UncertainGraph:
+    """Read one part; any but train may be an empty file, which holds no facts."""
+    if part != "train" and path.stat().st_size == 0:
+        return UncertainGraph.from_facts([])
+    return read(path)
+
+
+def _place(graph: UncertainGraph, entities: Names, relations: Names, path: Path) -> UncertainGraph:
+    try:
+        return place_graph(graph, entities, relations, str(path))
+    except DataError:
+        if entities.by_id and relations.by_id:
+            read(path, entities=entities.vocabulary, relations=relations.vocabulary)  # its error tells the lines
+        raise
+
+
+def _negatives(parts: dict[str, UncertainGraph], files: dict[str, Path]) -> UncertainGraph | None:
+    if "test_with_neg" not in parts:
+        return None
+    test, asked, source = parts["test"], parts["test_with_neg"], str(files["test_with_neg"])
+    hint = "It holds the rows of the test file in their order, then the negative links with confidence 0."
+    if len(asked) < len(test) or not np.array_equal(asked.keys()[: len(test)], test.keys()):
+        raise DataError(f"its first {len(test):,} rows are not the test facts", source=source, hint=hint)
+    negatives = asked[len(test) :]
+    positive = np.flatnonzero(negatives.confidence > 0)
+    if len(positive):
+        what = f"{len(positive):,} of its {len(negatives):,} negative links have a confidence above 0"
+        raise DataError(what, source=source, hint=hint)
+    return negatives
+
+
+def _by_id(graph: UncertainGraph) -> UncertainGraph:
+    return UncertainGraph.from_ids(
+        graph.head,
+        graph.relation,
+        graph.tail,
+        graph.confidence,
+        numbered(graph.n_entities, "entity"),
+        numbered(graph.n_relations, "relation"),
+        source=graph.source,
+    )

@@ -1,0 +1,165 @@
+"""What comes from outside → checked Arrow and NumPy columns of an uncertain graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ukge.errors import SHOWN, DataError, Problem
+from ukge.graph.checks import NOWHERE, UTF8_HINT, Where, check_names, empty_names
+from ukge.graph.encode import encode_names
+from ukge.graph.vocabulary import Ids, Vocabulary
+
+Confidences = npt.NDArray[np.float64]
+Names: TypeAlias = "pa.Array | pa.ChunkedArray"
+SOURCE_TYPE = pa.dictionary(pa.int32(), pa.large_string())
+_NAME_TYPES = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
+
+
+def fact_table(head: Ids, relation: Ids, tail: Ids, confidence: Confidences, source: Any = None) -> pa.Table:
+    """Return the table of a graph from checked columns."""
+    columns = {
+        "head": pa.array(head, type=pa.int32()),
+        "relation": pa.array(relation, type=pa.int32()),
+        "tail": pa.array(tail, type=pa.int32()),
+        "confidence": pa.array(confidence, type=pa.float64()),
+    }
+    if source is not None:
+        columns["source"] = source_column(source, len(confidence))
+    return pa.table(columns)
+
+
+def source_column(source: Any, length: int) -> pa.Array:
+    """Return where each fact came from, dictionary-encoded; one name stands for all facts, an empty one for none."""
+    if isinstance(source, str):
+        source = pa.array([source], type=pa.large_string()).take(pa.array(np.zeros(length, np.int64)))
+    array = source.combine_chunks() if isinstance(source, pa.ChunkedArray) else source
+    if not isinstance(array, pa.Array):
+        array = names_column(array, "source")
+    if len(array) != length:
+        raise DataError(f"{len(array):,} sources do not fit {length:,} facts")
+    encoded = array.cast(pa.large_string()).dictionary_encode()
+    if pc.any(pc.equal(encoded.dictionary, "")).as_py():
+        text = array.cast(pa.large_string())
+        encoded = pc.if_else(pc.equal(text, ""), None, text).dictionary_encode()
+    return encoded.cast(SOURCE_TYPE)
+
+
+def names_column(values: Any, column: str) -> Names:
+    """Return names as Arrow strings (or UTF-8 bytes), without a copy where they are that already."""
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return values if values.type in _NAME_TYPES else values.cast(pa.large_string())
+    try:
+        return pa.array(values, type=pa.large_string(), from_pandas=True)
+    except UnicodeEncodeError:
+        problems = [
+            Problem("name is not valid Unicode text", row, column, value, "row")
+            for row, value in enumerate(values)
+            if isinstance(value, str) and not _is_unicode(value)
+        ]
+        what = f"{len(problems):,} names in column {column} hold half a surrogate pair"
+        raise DataError(what, problems=problems, hint="Mend these names; they cannot be written as UTF-8.") from None
+    except (pa.ArrowTypeError, pa.ArrowInvalid, TypeError) as error:
+        what = f"names in column {column} must be text: {error}"
+        raise DataError(what, hint="Convert the column to strings first.") from None
+
+
+def confidence_column(values: Any) -> Confidences:
+    """Return confidences as float64, never sharing memory that the caller could change."""
+    try:
+        if isinstance(values, (pa.Array, pa.ChunkedArray)):
+            return np.ascontiguousarray(values.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise DataError(f"confidences must be numbers: {error}") from None
+
+
+def encode_column_names(
+    columns: dict[str, Names], vocabulary: Vocabulary | None, kind: str, where: Where = NOWHERE
+) -> tuple[list[Ids], Vocabulary]:
+    """Return the ids of the columns and their vocabulary: the given one, or one of the names in the columns."""
+    for column, names in columns.items():
+        if names.null_count:
+            check_names(names, column, where=where)
+    if vocabulary is not None:
+        return [_known(names, vocabulary, column, where) for column, names in columns.items()], vocabulary
+    try:
+        ids, names = encode_names(list(columns.values()))
+    except pa.ArrowInvalid as error:
+        raise DataError(f"names are not UTF-8 text: {error}", source=where.source, hint=UTF8_HINT) from None
+    if empty_names(names).any():
+        for column, values in columns.items():
+            check_names(values, column, where=where)
+    return ids, Vocabulary.trusted(names, kind)
+
+
+def id_column(ids: npt.ArrayLike, vocabulary: Vocabulary, column: str, where: Where = NOWHERE) -> Ids:
+    """Return ids as int32 after checking that the vocabulary has them; never shares memory with the caller's."""
+    array = np.asarray(ids)
+    if array.size and not np.issubdtype(array.dtype, np.integer):
+        raise DataError(f"column {column} must hold integer ids, not {array.dtype}", source=where.source)
+    wrong = np.flatnonzero((array < 0) | (array >= len(vocabulary)))
+    if len(wrong):
+        first = wrong[:SHOWN]
+        problems = [
+            Problem("no such id", at, column, str(array[row]), where.place)
+            for at, row in zip(where.locate(first), first, strict=True)
+        ]
+        raise DataError(
+            f"{len(wrong):,} ids in column {column} are outside 0…{len(vocabulary) - 1}",
+            source=where.source,
+            problems=problems,
+            count=len(wrong),
+            hint=f"The vocabulary holds {len(vocabulary):,} {vocabulary.kind} names; ids count from 0.",
+        )
+    return np.array(array, dtype=np.int32)
+
+
+def same_length(columns: dict[str, Any]) -> None:
+    """Raise `DataError` unless all columns are equally long."""
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise DataError(f"columns differ in length: {lengths}")
+
+
+def single(table: pa.Table, column: str) -> pa.Array:
+    """Return a column of a table as one array, without a copy if it is one already."""
+    chunked = table[column]
+    return chunked.chunk(0) if chunked.num_chunks == 1 else chunked.combine_chunks()
+
+
+def used_names(vocabulary: Vocabulary, columns: Sequence[Ids]) -> tuple[Vocabulary, list[Ids]]:
+    """Return the vocabulary without names that no column uses, and the columns in its ids."""
+    used = np.zeros(len(vocabulary), dtype=np.bool_)
+    for column in columns:
+        used[column] = True
+    new = (np.cumsum(used) - 1).astype(np.int32)
+    kept = Vocabulary.trusted(vocabulary.names.filter(pa.array(used)), vocabulary.kind)
+    return kept, [new[column] for column in columns]
+
+
+def _known(names: Names, vocabulary: Vocabulary, column: str, where: Where) -> Ids:
+    ids = vocabulary.encode(names)
+    unknown = np.flatnonzero(ids < 0)
+    if len(unknown):
+        first = unknown[:SHOWN]
+        problems = [
+            Problem(f"{vocabulary.kind} is not in the vocabulary", at, column, names[int(row)].as_py(), where.place)
+            for at, row in zip(where.locate(first), first, strict=True)
+        ]
+        what = f"{len(unknown):,} unknown names in column {column}"
+        raise DataError(what, source=where.source, problems=problems, count=len(unknown))
+    return ids
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,58 @@
+"""Formats of facts: how each is read or written, by which extensions it is known, and which options it takes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from ukge.errors import ConfigError, DataError
+from ukge.graph.files import extension_of
+from ukge.registry import Registry
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Format(Generic[T]):
+    """One way to read or to write facts, with keyword-only parameters as its options.
+
+    Formats without extensions are asked for by name. A format with a `module` takes objects whose class comes from
+    that module, not files.
+    """
+
+    call: Callable[..., T]
+    extensions: tuple[str, ...] = ()
+    module: str | None = None
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The names of the options that it takes."""
+        parameters = inspect.signature(self.call).parameters.values()
+        return tuple(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
+
+
+def format_of_path(path: Path, formats: Registry[Format[T]]) -> str:
+    """Return the name of the format that the path's extension stands for."""
+    extension = extension_of(path)
+    known = {name: formats.get(name).extensions for name in formats if formats.get(name).module is None}
+    for name, extensions in known.items():
+        if extension in extensions:
+            return name
+    listed = ", ".join(f"{name} ({' '.join(extensions) or 'by name'})" for name, extensions in known.items())
+    raise DataError(
+        f"the extension {extension!r} says no format" if extension else "no extension says the format",
+        source=str(path),
+        hint=f"Give format=... in Python or --format on the command line. Known: {listed}.",
+    )
+
+
+def check_options(name: str, options: Mapping[str, Any], formats: Registry[Format[T]]) -> None:
+    """Raise `ConfigError` for options that the format does not take."""
+    taken = formats.get(name).options
+    for option in options:
+        if option not in taken:
+            hint = f"Its options: {', '.join(taken)}." if taken else "It takes no options."
+            raise ConfigError(f"{formats.kind} '{name}' has no option '{option}'", hint=hint)

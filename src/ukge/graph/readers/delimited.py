@@ -1,0 +1,224 @@
+"""TSV and CSV. A fast parallel parse; whatever it stumbles over is then found line by line (see `diagnosis`).
+
+TSV has no quoting: a quotation mark is part of a name. CSV is quoted as RFC 4180 says. Blank lines hold no fact and
+count as lines; no character starts a comment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+
+from ukge.errors import ConfigError, DataError, Problem
+from ukge.graph.checks import Where
+from ukge.graph.columns import confidence_column
+from ukge.graph.files import compression_of, open_arrow
+from ukge.graph.formats import Format
+from ukge.graph.readers.diagnosis import diagnose, lines_of
+from ukge.graph.readers.formats import readers
+from ukge.graph.readers.layout import ROLES, ColumnMap, Field, Kind, Layout, assign_roles, is_header
+from ukge.graph.readers.parsed import Parsed, Request
+from ukge.graph.readers.records import first_record
+from ukge.graph.readers.stream import encode_blocks
+
+_LINE_END = re.compile("\r\n|\r|\n")
+_BLOCK = 2 << 20
+_PACKED = 6  # a rough guess of how much smaller compressed text is
+LARGE_BYTES = 64 << 20  # from here on a file is read block by block
+_ARROW_TYPES: dict[Kind, pa.DataType] = {
+    "name": pa.binary(),  # checked to be UTF-8 once per distinct name, not once per row
+    "id": pa.int64(),
+    "number": pa.float64(),
+    "text": pa.string(),
+}
+
+
+def read_tsv(
+    path: Path,
+    request: Request,
+    *,
+    columns: ColumnMap | None = None,
+    header: bool | None = None,
+    delimiter: str | None = None,
+) -> Parsed:
+    """Read tab-separated facts."""
+    return _read(path, request, columns, header, delimiter or "\t", quoted=False)
+
+
+def read_csv(
+    path: Path,
+    request: Request,
+    *,
+    columns: ColumnMap | None = None,
+    header: bool | None = None,
+    delimiter: str | None = None,
+) -> Parsed:
+    """Read comma-separated facts with quoting."""
+    return _read(path, request, columns, header, delimiter or ",", quoted=True)
+
+
+def parse_table(path: Path, layout: Layout) -> pa.Table:
+    """Return the layout's columns as they stand, or raise `DataError` saying where what is wrong."""
+    with _diagnosed(path, layout), open_arrow(path) as stream:
+        table = pyarrow.csv.read_csv(stream, **_parser(layout))
+    return table.rename_columns([field.name for field in layout.fields])
+
+
+def where_in(path: Path, layout: Layout) -> Where:
+    """Return what turns rows of a delimited file into its lines."""
+    return Where(str(path), "line", partial(lines_of, path, layout))
+
+
+def _read(
+    path: Path,
+    request: Request,
+    columns: ColumnMap | None,
+    header: bool | None,
+    delimiter: str,
+    *,
+    quoted: bool,
+) -> Parsed:
+    if len(delimiter.encode()) != 1:
+        raise ConfigError(f"delimiter {delimiter!r} is not one ASCII character", hint="A tab is '\\t'.")
+    layout, ignored = _layout(path, request, columns, header, delimiter, quoted=quoted)
+    parsed = _parse_stream(path, layout) if _is_large(path, request) else _parse_whole(path, layout)
+    if parsed.rows == 0:
+        raise DataError("a header and no facts", source=str(path), hint="Check how the file was made.")
+    return replace(parsed, ignored_columns=ignored)
+
+
+def _parse_whole(path: Path, layout: Layout) -> Parsed:
+    table = parse_table(path, layout)
+    return Parsed(
+        head=table["head"],
+        relation=table["relation"],
+        tail=table["tail"],
+        weight=confidence_column(table["confidence"]),
+        source=table["source"] if "source" in table.column_names else None,
+        where=where_in(path, layout),
+        rows=table.num_rows,
+        diagnose=partial(diagnose, path, layout),
+    )
+
+
+def _parse_stream(path: Path, layout: Layout) -> Parsed:
+    names = [field.name for field in layout.fields]
+    with _diagnosed(path, layout), open_arrow(path) as stream:
+        blocks = pyarrow.csv.open_csv(stream, **_parser(layout))
+        facts = encode_blocks((block.rename_columns(names) for block in blocks), _expected_rows(path))
+    if facts.has_empty_names:
+        diagnose(path, layout)
+    return Parsed(
+        head=facts.head,
+        relation=facts.relation,
+        tail=facts.tail,
+        weight=facts.weight,
+        source=facts.source,
+        where=where_in(path, layout),
+        rows=len(facts.weight),
+        vocabularies=(facts.entities, facts.relations),
+        diagnose=partial(diagnose, path, layout),
+    )
+
+
+def _parser(layout: Layout) -> dict[str, Any]:
+    types = {str(field.position): _ARROW_TYPES[field.kind] for field in layout.fields}
+    return {
+        "read_options": pyarrow.csv.ReadOptions(
+            column_names=[str(position) for position in range(layout.width)],
+            skip_rows=layout.header_lines,
+            block_size=_BLOCK,
+        ),
+        "parse_options": pyarrow.csv.ParseOptions(
+            delimiter=layout.delimiter, quote_char='"' if layout.quoted else False, newlines_in_values=layout.quoted
+        ),
+        "convert_options": pyarrow.csv.ConvertOptions(
+            column_types=types, include_columns=list(types), null_values=[], strings_can_be_null=False
+        ),
+    }
+
+
+@contextmanager
+def _diagnosed(path: Path, layout: Layout) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowInvalid, OSError) as error:
+        diagnose(path, layout)
+        raise DataError(f"cannot be read: {error}", source=str(path), hint="Check the file's format.") from None
+
+
+def _is_large(path: Path, request: Request) -> bool:
+    names_only = request.entities is None and request.relations is None
+    return names_only and path.stat().st_size * (1 if compression_of(path) is None else _PACKED) >= LARGE_BYTES
+
+
+def _expected_rows(path: Path) -> int:
+    with open_arrow(path) as stream:
+        sample = stream.read(1 << 16)
+    lines = sample.count(b"\n") + sample.count(b"\r") + 1
+    size = path.stat().st_size * (1 if compression_of(path) is None else _PACKED)
+    return int(1.25 * size * lines / max(len(sample), 1))
+
+
+def _layout(
+    path: Path,
+    request: Request,
+    columns: ColumnMap | None,
+    header: bool | None,
+    delimiter: str,
+    *,
+    quoted: bool,
+) -> tuple[Layout, tuple[str, ...]]:
+    line, cells = first_record(path, delimiter, quoted=quoted)
+    named = header if header is not None else is_header(cells) or _by_name(columns)
+    names = [cell.strip() for cell in cells] if named else None
+    if names is None and not columns and len(cells) not in (4, 5):
+        raise _wrong_width(path, line, cells, delimiter)
+    roles = assign_roles(len(cells), header=names, columns=columns, source=str(path), line=f" in line {line}")
+    fields = tuple(_field(role, roles[role], names, request) for role in ROLES if role in roles)
+    header_lines = line + sum(len(_LINE_END.findall(cell)) for cell in cells) if named else 0
+    ignored = tuple(names[at] if names is not None else str(at) for at in range(len(cells)) if at not in roles.values())
+    return Layout(delimiter, quoted, len(cells), fields, header_lines), ignored
+
+
+def _by_name(columns: ColumnMap | None) -> bool:
+    return any(isinstance(wanted, str) for wanted in (columns or {}).values())
+
+
+def _field(role: str, position: int, names: list[str] | None, request: Request) -> Field:
+    label = role if names is None or names[position] == role else f"{names[position]} ({role})"
+    if role == "confidence":
+        low, high = (0.0, 1.0) if request.scale is None else (None, None)
+        return Field(role, position, "number", label, low, high)
+    if role == "source":
+        return Field(role, position, "text", label)
+    vocabulary = request.of(role)
+    return Field(role, position, "name" if vocabulary is None else "id", label, vocabulary=vocabulary)
+
+
+def _wrong_width(path: Path, line: int, cells: list[str], delimiter: str) -> DataError:
+    text = delimiter.join(cells)
+    other = next((name for name, char in _SEPARATORS.items() if char != delimiter and text.count(char) >= 3), None)
+    hint = f"The line looks {other}-separated: give delimiter=... or format=..." if other else _FACT_HINT
+    found = f"{len(cells)} column{'s' if len(cells) != 1 else ''} instead of 4 or 5"
+    return DataError(
+        f"line {line} is no fact", source=str(path), problems=[Problem(found, line, None, text)], hint=hint
+    )
+
+
+_SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " ", "bar": "|"}
+_FACT_HINT = (
+    "A line holds head, relation, tail, confidence and, if known, the source. "
+    "Files with other columns need a header or columns={'head': 0, ...}."
+)
+
+readers.register("tsv")(Format(read_tsv, (".tsv", ".tab")))
+readers.register("csv")(Format(read_csv, (".csv",)))

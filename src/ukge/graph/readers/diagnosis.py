@@ -1,0 +1,107 @@
+"""The careful way through a delimited file: finds every line, column and value that the fast way stumbles over."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ukge.graph.checks import CONFIDENCE_HINT, NAME_HINT, UTF8_HINT, Rows, confidence_problem
+from ukge.graph.readers.findings import Findings
+from ukge.graph.readers.layout import HEADER_HINT, Field, Layout
+from ukge.graph.readers.records import Record, not_utf8, raw_text, records
+
+# Exactly what Arrow's CSV reader takes for a number, so that both ways agree.
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
+_INTEGER = re.compile(r"-?[0-9]+|0[xX][0-9a-fA-F]+")
+_ARROW_BLANKS = " \t"
+
+
+def diagnose(path: Path, layout: Layout) -> None:
+    """Raise `DataError` with the first offenders and their count, if there are any."""
+    found = Findings(str(path))
+    checked = 0
+    for line, cells in data_records(path, layout):
+        checked += 1
+        _check_record(line, cells, layout, found)
+    found.stop(checked)
+
+
+def data_records(path: Path, layout: Layout) -> Iterator[Record]:
+    """Yield the records after the header."""
+    for line, cells in records(path, layout.delimiter, quoted=layout.quoted):
+        if line > layout.header_lines:
+            yield line, cells
+
+
+def lines_of(path: Path, layout: Layout, rows: Rows) -> Sequence[int]:
+    """Return the line of each data row (rows count from 0 and ascend)."""
+    wanted = set(rows.tolist())
+    last = max(wanted, default=-1)
+    found = {}
+    for row, (line, _) in enumerate(data_records(path, layout)):
+        if row > last:
+            break
+        if row in wanted:
+            found[row] = line
+    return [found[row] for row in rows.tolist()]
+
+
+def _check_record(line: int, cells: list[str], layout: Layout, found: Findings) -> None:
+    fits = len(cells) == layout.width
+    if not_utf8([cells[field.position] for field in layout.fields] if fits else cells):
+        found.add("not UTF-8 text", line, None, raw_text(cells, layout.delimiter), UTF8_HINT)
+    elif fits:
+        for field in layout.fields:
+            _check_cell(line, field, cells[field.position], layout, found)
+    else:
+        what = f"{len(cells)} column{'s' if len(cells) != 1 else ''} instead of {layout.width}"
+        hint = layout.hint or f"Every line must have {layout.width} columns like the first."
+        found.add(what, line, None, layout.delimiter.join(cells), hint)
+
+
+def _check_cell(line: int, field: Field, cell: str, layout: Layout, found: Findings) -> None:
+    if field.kind == "name":
+        if not cell.strip():
+            found.add(f"{field.name} name is empty", line, field.label, cell, NAME_HINT)
+    elif field.kind == "id":
+        _check_id(line, field, cell, found)
+    elif field.kind == "number":
+        _check_number(line, field, cell, layout, found)
+
+
+def _check_id(line: int, field: Field, cell: str, found: Findings) -> None:
+    vocabulary = field.vocabulary
+    if vocabulary is None:
+        raise TypeError(f"column {field.name} holds ids but has no vocabulary")
+    text = cell.strip(_ARROW_BLANKS)
+    if not _INTEGER.fullmatch(text):
+        hint = f"With a given vocabulary the columns hold ids; leave out {vocabulary.kind} names to read names."
+        found.add(f"{field.name} is no integer id", line, field.label, cell, hint)
+    elif not 0 <= (int(text, 16) if text[:2] in ("0x", "0X") else int(text)) < len(vocabulary):
+        hint = f"The vocabulary holds {len(vocabulary):,} {vocabulary.kind} names; ids count from 0."
+        found.add("no such id", line, field.label, cell, hint)
+
+
+def _check_number(line: int, field: Field, cell: str, layout: Layout, found: Findings) -> None:
+    text = cell.strip(_ARROW_BLANKS)
+    if not text:
+        found.add(f"{field.name} is empty", line, field.label, cell, CONFIDENCE_HINT)
+        return
+    if not _NUMBER.fullmatch(text):
+        first = line == layout.header_lines + 1 and layout.header_lines == 0
+        hint = f"{HEADER_HINT} {CONFIDENCE_HINT}" if first else CONFIDENCE_HINT
+        found.add(f"{field.name} is not a number", line, field.label, cell, hint)
+        return
+    value = float(text)
+    low = -np.inf if field.low is None else field.low
+    high = np.inf if field.high is None else field.high
+    if not math.isfinite(value):
+        found.add(f"{field.name} is not a finite number", line, field.label, cell, CONFIDENCE_HINT)
+    elif not low <= value <= high:
+        between = "[0, 1]" if (low, high) == (0, 1) else f"[{low:g}, {high:g}]"
+        what = confidence_problem(value) if between == "[0, 1]" else f"{field.name} is outside {between}"
+        found.add(what, line, field.label, cell, CONFIDENCE_HINT if between == "[0, 1]" else layout.hint)

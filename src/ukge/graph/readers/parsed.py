@@ -1,0 +1,136 @@
+"""What every reader gives back, and how it becomes a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ukge.errors import DataError
+from ukge.graph.checks import Where, check_confidence
+from ukge.graph.columns import encode_column_names, fact_table, names_column
+from ukge.graph.readers.findings import Findings
+from ukge.graph.uncertain import UncertainGraph
+from ukge.graph.vocabulary import Vocabulary
+
+Weights = npt.NDArray[np.float64]
+Scaling = Callable[[Weights], Weights]
+
+
+@dataclass(frozen=True)
+class ReadReport:
+    """What a reader did with its source: `rows` were read, `skipped` says which of them are no facts, and why.
+
+    `rows` is `facts` and all skipped rows together, unless a row stands for several facts.
+    """
+
+    source: str
+    format: str
+    rows: int
+    facts: int
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    ignored_columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Request:
+    """What every reader is told: columns hold ids of the given vocabularies, and weights that a scale will change."""
+
+    entities: Vocabulary | None = None
+    relations: Vocabulary | None = None
+    scale: Scaling | None = None
+
+    def of(self, role: str) -> Vocabulary | None:
+        """Return the vocabulary whose ids the column of this role holds, or None if it holds names."""
+        return {"head": self.entities, "tail": self.entities, "relation": self.relations}.get(role)
+
+
+@dataclass(frozen=True, eq=False)
+class Parsed:
+    """Raw facts: columns of names (or ids), weights as they stand in the source, and where each row came from.
+
+    Columns of large files arrive as ids already, with the `vocabularies` of entities and relations. `diagnose` goes
+    through the source once more, carefully, and raises what it finds; it is called when a check fails.
+    """
+
+    head: Any
+    relation: Any
+    tail: Any
+    weight: Weights
+    where: Where
+    rows: int
+    source: Any = None
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    ignored_columns: tuple[str, ...] = ()
+    vocabularies: tuple[Vocabulary, Vocabulary] | None = None
+    diagnose: Callable[[], None] | None = None
+
+    def graph(self, request: Request) -> UncertainGraph:
+        """Return the checked graph, or raise `DataError` saying exactly where what is wrong."""
+        try:
+            return self._graph(request)
+        except DataError:
+            if self.diagnose is not None:
+                self.diagnose()
+            raise
+
+    def _graph(self, request: Request) -> UncertainGraph:
+        if len(self.weight) == 0:
+            reasons = "".join(f"; {count:,} skipped: {reason}" for reason, count in self.skipped.items())
+            raise DataError(f"no facts{reasons}", source=self.where.source, hint="Check that this is the right file.")
+        weight = self.weight if request.scale is None else self._scaled(request.scale)
+        if self.vocabularies is not None:
+            check_confidence(weight, where=self.where)
+            return UncertainGraph(
+                fact_table(self.head, self.relation, self.tail, weight, self.source), *self.vocabularies
+            )
+        if request.entities is None and request.relations is None:
+            return UncertainGraph.from_columns(
+                self.head, self.relation, self.tail, pa.array(weight), source=self.source, where=self.where
+            )
+        head, tail, relation = self.head, self.tail, self.relation
+        entities, relations = request.entities, request.relations
+        if entities is None:
+            pair = {"head": names_column(head, "head"), "tail": names_column(tail, "tail")}
+            (head, tail), entities = encode_column_names(pair, None, "entity", self.where)
+        if relations is None:
+            kind = {"relation": names_column(relation, "relation")}
+            (relation,), relations = encode_column_names(kind, None, "relation", self.where)
+        return UncertainGraph.from_ids(
+            head, relation, tail, weight, entities, relations, source=self.source, where=self.where
+        )
+
+    def _scaled(self, scale: Scaling) -> Weights:
+        self._refuse_infinite()
+        try:
+            scaled = np.asarray(scale(self.weight), dtype=np.float64)
+        except DataError as error:
+            lines = [p.line for p in error.problems if p.line is not None and p.place == "row"]
+            if len(lines) != len(error.problems):
+                raise
+            places = self.where.locate(np.array(lines, np.int64))
+            problems = [
+                replace(problem, line=place, place=self.where.place)
+                for problem, place in zip(error.problems, places, strict=True)
+            ]
+            what = error.what.splitlines()[0]
+            raise DataError(
+                what, source=self.where.source, problems=problems, count=error.count, hint=error.hint
+            ) from None
+        if scaled.shape != self.weight.shape:
+            raise DataError(
+                f"the scale returned {scaled.size:,} values for {self.weight.size:,} weights", source=self.where.source
+            )
+        return scaled
+
+    def _refuse_infinite(self) -> None:
+        wrong = np.flatnonzero(~np.isfinite(self.weight))
+        found = Findings(self.where.source, self.where.place)
+        for place, row in zip(self.where.locate(wrong), wrong, strict=True):
+            value = f"{self.weight[row]:g}"
+            found.add("weight is not a finite number", place, "confidence", value, "Mend or remove these rows.")
+        found.stop(len(self.weight))

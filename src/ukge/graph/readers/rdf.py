@@ -1,0 +1,205 @@
+"""RDF whose statements carry a confidence: RDF 1.2 annotations and reifiers, and reified rdf:Statements.
+
+    :cat :hunts :mouse {| ukge:confidence 0.8 |} .
+    << :cat :hunts :mouse >> ukge:confidence 0.8 .
+    _:s a rdf:Statement ; rdf:subject :cat ; rdf:predicate :hunts ; rdf:object :mouse ; ukge:confidence 0.8 .
+
+The name of an IRI is the IRI itself, unless a writer of ours made it from a name; of a blank node, its label; of a
+literal, its N-Triples form. Statements are numbered from 1 in the order of the file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ukge.errors import ConfigError, DataError
+from ukge.graph.checks import Where
+from ukge.graph.files import DAMAGED_HINT, damaged, extension_of, open_bytes
+from ukge.graph.formats import Format
+from ukge.graph.iris import BASE, RDF, SOURCE, holds_confidence, name_of, pyoxigraph
+from ukge.graph.readers.findings import Findings
+from ukge.graph.readers.formats import readers
+from ukge.graph.readers.parsed import Parsed, Request
+
+_PARTS = {f"{RDF}subject": 0, f"{RDF}predicate": 1, f"{RDF}object": 2}
+_SYNTAXES = {
+    "turtle": "TURTLE", "ntriples": "N_TRIPLES", "nquads": "N_QUADS", "trig": "TRIG", "n3": "N3", "xml": "RDF_XML",
+    "jsonld": "JSON_LD",
+}  # fmt: skip
+_HINT = "Annotate each statement, as in :a :r :b {| ukge:confidence 0.8 |}, or give default_confidence=..."
+_ABOUT = "statements about facts other than their confidence and source"
+
+
+def read_rdf(
+    path: Path,
+    request: Request,
+    *,
+    confidence: str | None = None,
+    source: str = SOURCE,
+    base: str = BASE,
+    syntax: str | None = None,
+    default_confidence: float | None = None,
+) -> Parsed:
+    """Read statements with a confidence as facts.
+
+    `confidence` is the IRI of the predicate that holds it; by default `https://w3id.org/ukge#confidence` and any other
+    predicate whose local name is `confidence`. Statements without one are an error unless `default_confidence` is
+    given. `base` is the base under which the writer put names; `syntax` (turtle, ntriples, …) follows from the
+    extension.
+    """
+    if request.entities is not None or request.relations is not None:
+        raise DataError("RDF holds names, not ids", source=str(path), hint="Read it without vocabularies.")
+    library = pyoxigraph()
+    statements = _Statements(str(path), library, confidence, source, base)
+    try:
+        with open_bytes(path) as stream:
+            for quad in library.parse(stream, format=_syntax(library, path, syntax)):
+                statements.take(quad.subject, quad.predicate.value, quad.object)
+    except SyntaxError as error:
+        found = Findings(str(path))
+        found.add(
+            f"is not readable RDF: {error.msg}", error.lineno, None, None, "Mend the file, or name its syntax=..."
+        )
+        found.stop(error.lineno or 1)
+    except OSError as error:
+        found = Findings(str(path), "statement")
+        found.add(damaged(path, error), statements.count + 1, None, None, DAMAGED_HINT)
+        found.stop(statements.count)
+    return statements.parsed(default_confidence)
+
+
+@dataclass
+class _Reified:
+    """A statement that something can be said about, and where it was first mentioned."""
+
+    at: int
+    parts: list[Any] = field(default_factory=lambda: [None, None, None])
+
+
+class _Statements:
+    """Statements gathered one by one: reified ones, what is said of them, and plain ones."""
+
+    def __init__(self, path: str, library: Any, confidence: str | None, source: str, base: str) -> None:
+        self.found = Findings(path, "statement")
+        self.count = 0
+        self._triple = library.Triple
+        self._literal = library.Literal
+        self._named = library.NamedNode
+        self._confidence = confidence
+        self._source = source
+        self._base = base
+        self._reified: dict[Any, _Reified] = {}
+        self._confidences: dict[Any, tuple[int, float]] = {}
+        self._sources: dict[Any, str] = {}
+        self._plain: dict[tuple[Any, str, Any], int] = {}
+
+    def take(self, subject: Any, predicate: str, target: Any) -> None:
+        self.count += 1
+        if predicate == f"{RDF}reifies" and isinstance(target, self._triple):
+            self._reify(subject, [target.subject, target.predicate.value, target.object])
+        elif predicate in _PARTS:
+            reified = self._reified.setdefault(subject, _Reified(self.count))
+            place = _PARTS[predicate]
+            reified.parts[place] = target.value if place == 1 and isinstance(target, self._named) else target
+        elif self._holds_confidence(predicate):
+            self._take_confidence(subject, target)
+        elif predicate == self._source:
+            self._sources[subject] = target.value
+        else:
+            self._plain.setdefault((subject, predicate, target), self.count)
+
+    def parsed(self, default: float | None) -> Parsed:
+        facts = self._facts(default)
+        self.found.stop(self.count)
+        facts.sort(key=lambda fact: fact[0])
+        places = np.array([fact[0] for fact in facts], np.int64)
+        about = sum(subject in self._reified for subject, predicate, _ in self._plain if predicate != f"{RDF}type")
+        sources = [fact[3] for fact in facts]
+        return Parsed(
+            head=[self._name(fact[1][0]) for fact in facts],
+            relation=[name_of(fact[1][1], self._base) for fact in facts],
+            tail=[self._name(fact[1][2]) for fact in facts],
+            weight=np.array([fact[2] for fact in facts], np.float64),
+            source=sources if self._sources else None,
+            where=Where(self.found.source, "statement", lambda rows: places[rows].tolist()),
+            rows=len(facts) + about,
+            skipped={_ABOUT: about} if about else {},
+        )
+
+    def _facts(self, default: float | None) -> list[tuple[int, list[Any], float, str | None]]:
+        facts = []
+        said = set()
+        for subject, reified in self._reified.items():
+            if any(part is None for part in reified.parts) or not isinstance(reified.parts[1], str):
+                self._complain("lacks a subject, predicate or object", reified.at, subject)
+                continue
+            said.add(tuple(reified.parts))
+            _, confidence = self._confidences.get(subject, (0, default))
+            if confidence is None:
+                self._complain("has no confidence", reified.at, self._shown(reified.parts))
+            else:
+                facts.append((reified.at, reified.parts, confidence, self._sources.get(subject)))
+        for subject, (at, _) in self._confidences.items():
+            if subject not in self._reified:
+                self._complain("gives a confidence to what is no statement", at, subject)
+        for (subject, predicate, target), at in self._plain.items():
+            if subject in self._reified or (subject, predicate, target) in said:
+                continue
+            if default is None:
+                self._complain("has no confidence", at, self._shown([subject, predicate, target]))
+            else:
+                facts.append((at, [subject, predicate, target], default, None))
+        return facts
+
+    def _reify(self, subject: Any, parts: list[Any]) -> None:
+        reified = self._reified.setdefault(subject, _Reified(self.count, parts))
+        if reified.parts != parts:
+            self._complain("is a second statement of one reifier", self.count, self._shown(parts))
+
+    def _holds_confidence(self, predicate: str) -> bool:
+        if self._confidence is not None:
+            return predicate == self._confidence
+        return holds_confidence(predicate, self._base)
+
+    def _take_confidence(self, subject: Any, target: Any) -> None:
+        try:
+            value = float(target.value) if isinstance(target, self._literal) else None
+        except ValueError:
+            value = None
+        if value is None:
+            self._complain("confidence is not a number", self.count, target)
+        elif subject in self._confidences and self._confidences[subject][1] != value:
+            self._complain("is a second confidence of one statement", self.count, target)
+        else:
+            self._confidences[subject] = (self.count, value)
+
+    def _complain(self, what: str, at: int, value: Any) -> None:
+        self.found.add(what, at, None, str(value), _HINT)
+
+    def _name(self, term: Any) -> str:
+        return name_of(term.value, self._base) if isinstance(term, self._named) else str(term)
+
+    def _shown(self, parts: list[Any]) -> str:
+        return f"{parts[0]} <{parts[1]}> {parts[2]}"
+
+
+def _syntax(library: Any, path: Path, syntax: str | None) -> Any:
+    if syntax is None:
+        known = library.RdfFormat.from_extension(extension_of(path).removeprefix("."))
+        if known is None:
+            raise DataError("no RDF syntax has this extension", source=str(path), hint=_syntax_hint())
+        return known
+    if syntax not in _SYNTAXES:
+        raise ConfigError(f"unknown RDF syntax {syntax!r}", hint=_syntax_hint())
+    return getattr(library.RdfFormat, _SYNTAXES[syntax])
+
+
+def _syntax_hint() -> str:
+    return f"Give syntax=...; known: {', '.join(_SYNTAXES)}."
+
+
+readers.register("rdf")(Format(read_rdf, (".ttl", ".nt", ".nq", ".trig", ".n3", ".rdf", ".jsonld")))

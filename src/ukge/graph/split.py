@@ -1,0 +1,137 @@
+"""Cut one graph into train, validation and test facts, so that nothing is judged on an entity it never saw.
+
+The units that are dealt out are single facts, or, when the split is to be leak-safe, all facts of one unordered entity
+pair. A *cover* (units that together mention every entity and every relation) goes to train first; whatever is left is
+free, and the held-out parts are drawn from it. This is near-linear and needs no second try.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ukge.errors import ConfigError, DataError, UkgeWarning
+from ukge.graph.cover import random_cover, thrifty_cover
+from ukge.graph.dataset import Dataset
+from ukge.graph.keys import pair_keys
+from ukge.graph.uncertain import UncertainGraph
+
+Rows = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class _Units:
+    """What is dealt out: `unit[row]` numbers the unit of each fact, `size[unit]` counts its facts."""
+
+    unit: Rows
+    size: Rows
+
+
+def split(
+    graph: UncertainGraph,
+    *,
+    val: float = 0.07,
+    test: float = 0.08,
+    seed: int = 0,
+    leak_safe: bool = False,
+    name: str = "graph",
+) -> Dataset:
+    """Return train, validation and test facts; every entity and relation of the graph occurs in train.
+
+    The parts hold the asked fractions of the facts, rounded to whole facts, and keep the order of the graph. With
+    `leak_safe`, all facts of one unordered entity pair stay on one side (exact twins, inverse twins and other
+    relations of the pair), and the sizes are met as closely as the sizes of the pairs allow.
+
+    Where a graph is so sparse that train must keep more than its share, validation and test shrink in proportion and
+    an `UkgeWarning` says so. Train then keeps a cover close to the smallest there is. A leak-safe split also warns when
+    a part falls short by more than five per cent because the remaining pairs are too large.
+    """
+    _check(graph, val, test)
+    rng = np.random.default_rng(seed)
+    units = _units(graph, leak_safe)
+    asked = {"val": round(len(graph) * val), "test": round(len(graph) * test)}
+    covered = random_cover(graph, units.unit, rng.permutation(len(units.size)))
+    if _free(units, covered) < sum(asked.values()):
+        covered = max(covered, thrifty_cover(graph, units.unit, units.size), key=lambda cover: _free(units, cover))
+    targets = _affordable(asked, _free(units, covered))
+    order = rng.permutation(np.flatnonzero(~covered))
+    parts = {}
+    for part in ("test", "val"):
+        chosen = _fill(order, units.size, targets[part])
+        parts[part] = np.zeros(len(units.size), dtype=np.bool_)
+        parts[part][chosen] = True
+        order = order[~parts[part][order]]
+    in_val, in_test = parts["val"][units.unit], parts["test"][units.unit]
+    got = {"val": int(in_val.sum()), "test": int(in_test.sum())}
+    _tell(asked, targets, got, len(graph), leak_safe)
+    return Dataset(name, graph[~(in_val | in_test)], graph[in_val], graph[in_test])
+
+
+def _check(graph: UncertainGraph, val: float, test: float) -> None:
+    if not (val >= 0.0 and test >= 0.0 and val + test < 1.0):
+        raise ConfigError(
+            f"fractions val={val:g} and test={test:g} leave nothing to learn from",
+            hint="Both must be 0 or more and together less than 1, for example val=0.07 and test=0.08.",
+        )
+    if len(graph) == 0:
+        raise DataError("a graph without facts cannot be split")
+
+
+def _units(graph: UncertainGraph, leak_safe: bool) -> _Units:
+    if not leak_safe:
+        return _Units(np.arange(len(graph)), np.ones(len(graph), dtype=np.int64))
+    pairs = pair_keys(graph.head, graph.tail, graph.n_entities)
+    _, unit, size = np.unique(pairs, return_inverse=True, return_counts=True)
+    return _Units(unit, size)
+
+
+def _free(units: _Units, covered: Flags) -> int:
+    return int(units.size[~covered].sum())
+
+
+def _affordable(asked: dict[str, int], free: int) -> dict[str, int]:
+    """Shrink both parts in proportion when train cannot spare as many facts as asked."""
+    total = sum(asked.values())
+    if total <= free:
+        return asked
+    test = round(free * asked["test"] / total)
+    return {"test": test, "val": free - test}
+
+
+def _fill(order: Rows, size: Rows, target: int) -> Rows:
+    """Return units, taken in `order`, whose sizes add up to `target`, or miss it by less than any unit left."""
+    sizes = size[order]
+    prefix = int(np.searchsorted(np.cumsum(sizes), target, side="right"))
+    chosen = [order[:prefix]]
+    short = target - int(sizes[:prefix].sum())
+    rest, rest_sizes = order[prefix:], sizes[prefix:]
+    while short > 0:
+        fitting = rest_sizes[rest_sizes <= short]
+        if len(fitting) == 0:
+            break
+        largest = int(fitting.max())
+        picked = np.flatnonzero(rest_sizes == largest)[: short // largest]
+        chosen.append(rest[picked])
+        short -= largest * len(picked)
+        rest, rest_sizes = np.delete(rest, picked), np.delete(rest_sizes, picked)
+    return np.concatenate(chosen)
+
+
+def _tell(asked: dict[str, int], targets: dict[str, int], got: dict[str, int], n_facts: int, leak_safe: bool) -> None:
+    """Warn when a part is smaller than asked; of a leak-safe split, by more than five per cent."""
+    allowed = 0.05 if leak_safe else 0.0
+    if all(asked[part] - got[part] <= allowed * asked[part] for part in asked):
+        return
+    why = "the facts of one entity pair stay together, and the pairs that are left are too large"
+    if targets != asked:
+        why = "train needs all others, because every entity and relation must occur there"
+    warnings.warn(
+        f"asked for {asked['val']:,} validation and {asked['test']:,} test facts of {n_facts:,}, "
+        f"got {got['val']:,} and {got['test']:,}: {why}. Ask for smaller fractions, or add facts.",
+        UkgeWarning,
+        stacklevel=3,
+    )

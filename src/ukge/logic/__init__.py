@@ -1,0 +1,1 @@
+"""Rules: their syntax, Łukasiewicz logic, mining, grounding, and inference by rules alone."""

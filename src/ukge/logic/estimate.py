@@ -1,0 +1,54 @@
+"""How many ground rules a rule has, before any of them is made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import ibis
+import pyarrow as pa
+
+from ukge.logic.engine import Engine
+from ukge.logic.facts import FactTables
+from ukge.logic.joins import ENTITIES, Shape
+
+
+def estimates(engine: Engine, facts: FactTables, bodies: pa.Table, shape: Shape, n_relations: int) -> dict[int, int]:
+    """Return, per body of one shape, how many ways there are at most to fill it.
+
+    One atom touches all others; its facts are gone through, and each of the others multiplies by its fan-out there. That
+    is exact for chains, forks and stars, up to groundings that give two variables one entity, and an upper bound otherwise.
+    """
+    loaded = engine.load(bodies)
+    fan = engine.keep(facts.steps.group_by("x", "p").agg(n=facts.steps.count()))
+    try:
+        rows = engine.rows(_products(facts.steps, fan, loaded, shape, n_relations))
+    finally:
+        engine.drop(loaded)
+        engine.drop(fan)
+    counted = {row["id"]: int(row["n"]) for row in rows}
+    return {identity: counted.get(identity, 0) for identity in bodies["id"].to_pylist()}
+
+
+def _products(steps: Any, fan: Any, bodies: Any, shape: Shape, n_relations: int) -> Any:
+    centre = _centre(shape.body)
+    start, end = shape.body[centre]
+    found = bodies.join(steps, bodies[f"p_{centre + 1}"] == steps.p)
+    product = ibis.literal(1, "int64")
+    for place, atom in enumerate(shape.body):
+        shared = [v for v in dict.fromkeys(atom) if v in (start, end)]
+        if place == centre or len(shared) == 2 or atom[0] == atom[1]:
+            continue
+        at = found.x if shared[0] == start else found.y
+        step = found[f"p_{place + 1}"]
+        if shared[0] != atom[0]:
+            step = ibis.ifelse(step >= n_relations, step - n_relations, step + n_relations)
+        side = fan.select(**{f"key_{place}": fan.p.cast("int64") * ENTITIES + fan.x, f"n_{place}": fan.n})
+        found = found.join(side, step.cast("int64") * ENTITIES + at == side[f"key_{place}"])
+        product = product * found[f"n_{place}"]
+    return found.mutate(product=product).group_by("id").agg(n=ibis._.product.sum())
+
+
+def _centre(body: Sequence[tuple[int, int]]) -> int:
+    """Return the place of an atom that shares a variable with each other one; connected bodies of up to three have it."""
+    return next(place for place, atom in enumerate(body) if all(set(atom).intersection(other) for other in body))

@@ -1,0 +1,116 @@
+"""Bodies as joins: one expression for all rules of one shape, whatever their relations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import ibis
+import numpy as np
+import pyarrow as pa
+
+from ukge.logic.rules import Rule
+
+ENTITIES = 1 << 31
+"""More than any entity's id: ids are 32-bit integers."""
+
+
+@dataclass(frozen=True, order=True)
+class Shape:
+    """The variables of a rule without its relations: per body atom its two ends, and for the head subject and object.
+
+    Variables are numbers. An atom is a step from the end that is bound first; whether that is its subject is left to
+    the step, so that a chain and the forks have one shape.
+    """
+
+    body: tuple[tuple[int, int], ...]
+    head: tuple[int, int]
+
+    @property
+    def n_variables(self) -> int:
+        """How many variables there are."""
+        return 1 + max(variable for atom in self.body for variable in atom)
+
+    @property
+    def fact_columns(self) -> list[str]:
+        """The columns of `bindings` that name the body's facts."""
+        return [f"fact_{place}" for place in range(1, len(self.body) + 1)]
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """A rule as a shape: the order in which its body atoms fill it, and which of them are walked backwards."""
+
+    shape: Shape
+    order: tuple[int, ...]
+    backwards: tuple[bool, ...]
+
+    def steps(self, relations: Sequence[int], n_relations: int) -> tuple[int, ...]:
+        """Return the body's steps (see `FactTables`), given the relations of the rule's body."""
+        return tuple(
+            relations[place] + n_relations * back for place, back in zip(self.order, self.backwards, strict=True)
+        )
+
+
+def shaped(rule: Rule) -> Shaped:
+    """Return the shape of a rule: variables counted along its body, from the subject of its head on."""
+    order: list[int] = []
+    numbers = {rule.head.subject: 0}
+    while len(order) < len(rule.body):
+        waiting = (place for place in range(len(rule.body)) if place not in order)
+        order.append(next(place for place in waiting if numbers.keys() & set(rule.body[place].variables)))
+        for variable in rule.body[order[-1]].variables:
+            numbers.setdefault(variable, len(numbers))
+    ends = [(numbers[rule.body[place].subject], numbers[rule.body[place].object]) for place in order]
+    body = tuple((min(pair), max(pair)) for pair in ends)
+    shape = Shape(body, (0, numbers[rule.head.object]))
+    return Shaped(shape, tuple(order), tuple(subject > target for subject, target in ends))
+
+
+def bodies_table(ids: Sequence[int], steps: Sequence[Sequence[int]]) -> pa.Table:
+    """Return a table with one row per body of one shape: its id and its steps p_1, p_2, …"""
+    columns = np.asarray(steps, dtype=np.int32).reshape(len(ids), -1)
+    names = [f"p_{place}" for place in range(1, columns.shape[1] + 1)]
+    return pa.table({"id": pa.array(ids, pa.int32()), **dict(zip(names, columns.T, strict=True))})
+
+
+def bindings(steps: Any, wanted: Any, shape: Shape, *, distinct: bool) -> Any:
+    """Return every way to fill the bodies `wanted` (id, p_1, p_2, …) of one shape with strong facts.
+
+    Columns: id; v_0, v_1, … (entities by variable); value, the body's truth (eq. 6); fact_1, … (rows of its facts).
+    With `distinct`, different variables stand for different entities.
+    """
+    found, bound = wanted, list[int]()
+    for place, atom in enumerate(shape.body, start=1):
+        shared = [v for v in dict.fromkeys(atom) if v in bound]
+        side = _atom_side(steps, place, atom, shared[0] if shared else None)
+        step = found[f"p_{place}"].cast("int64")
+        key = step * ENTITIES + found[f"v_{shared[0]}"] if shared else step
+        links = [key == side[f"key_{place}"], *(found[f"v_{v}"] == side[f"a{place}_{v}"] for v in shared[1:])]
+        joined = found.join(side, links)
+        fresh = [v for v in dict.fromkeys(atom) if v not in bound]
+        found = joined.mutate(**{f"v_{v}": joined[f"a{place}_{v}"] for v in fresh})
+        bound += fresh
+    for one, other in combinations(range(shape.n_variables), 2) if distinct else ():
+        found = found.filter(found[f"v_{one}"] != found[f"v_{other}"])
+    total = sum((found[f"c_{place}"] for place in range(2, len(shape.body) + 1)), found.c_1)
+    value = ibis.greatest(total - float(len(shape.body) - 1), ibis.literal(0.0))
+    variables = [f"v_{v}" for v in range(shape.n_variables)]
+    return found.select("id", *variables, value=value, **{name: found[name] for name in shape.fact_columns})
+
+
+def _atom_side(steps: Any, place: int, atom: tuple[int, int], shared: int | None) -> Any:
+    """Return the steps of one atom, with a key that joins them to the body so far.
+
+    The key holds the step and the first shared entity in one number, which leaves an engine no choice but to join the
+    wanted bodies first: joined without their relations, the facts of two atoms can be millions of times more.
+    """
+    start, end = atom
+    if start == end:
+        steps = steps.filter(steps.x == steps.y)
+    columns = {f"a{place}_{start}": steps.x, f"a{place}_{end}": steps.y}
+    step = steps.p.cast("int64")
+    columns[f"key_{place}"] = step if shared is None else step * ENTITIES + columns[f"a{place}_{shared}"]
+    return steps.select(**columns, **{f"c_{place}": steps.c, f"fact_{place}": steps.row})

@@ -1,0 +1,28 @@
+"""The plain inner product of two entities, blind to the relation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from ukge.scoring.base import InnerProduct, scorers
+
+
+@dataclass(frozen=True, slots=True)
+class Dot(InnerProduct):
+    """g = h · t, whatever the relation: matrix factorisation with first-order proximity.
+
+    Hu, Cheng, Huang, Fang, Luo: On Embedding Uncertain Graphs (URGE). CIKM 2017.
+    """
+
+    def tail_query(self, head: Tensor, relation: Tensor) -> Tensor:  # noqa: ARG002
+        """Return h."""
+        return head
+
+    def head_query(self, relation: Tensor, tail: Tensor) -> Tensor:  # noqa: ARG002
+        """Return t."""
+        return tail
+
+
+scorers.register("dot")(Dot())

@@ -1,0 +1,31 @@
+"""Losses and the validation metric as TensorBoard events."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ukge.errors import ConfigError
+from ukge.train import EpochEvent
+
+
+class TensorBoardCallback:
+    """Writes each epoch's losses, speed and validation metric to a directory that TensorBoard reads."""
+
+    def __init__(self, directory: Path) -> None:
+        try:
+            from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415 — an extra
+        except ImportError:
+            raise ConfigError(
+                "TensorBoard is not installed", hint="pip install 'ukge[tensorboard]', or leave out --tensorboard."
+            ) from None
+        self.writer = SummaryWriter(str(directory))
+
+    def __call__(self, event: EpochEvent) -> None:
+        """Write one epoch."""
+        for name, value in event.losses.items():
+            self.writer.add_scalar(f"loss/{name}", value, event.epoch)
+        speed = event.facts / max(event.seconds, 1e-9)
+        self.writer.add_scalar("facts_per_second", speed, event.epoch)
+        if event.value is not None:
+            self.writer.add_scalar(f"validation/{event.metric}", event.value, event.epoch)
+        self.writer.flush()

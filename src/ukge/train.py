@@ -1,0 +1,252 @@
+"""The only training loop: epochs, validation, early stopping, checkpoints, resume."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ukge.config import Config
+from ukge.engines import engines
+from ukge.engines.base import Engine, EpochResult, GroundRules, Parameters, TrainingData
+from ukge.errors import DataError, RunError
+from ukge.graph.uncertain import UncertainGraph
+from ukge.links import links
+from ukge.memory import estimate, refuse_if_too_large
+from ukge.model import Model, init
+from ukge.runs import Progress, Run
+from ukge.scoring import scorers
+from ukge.validation import Metric, Validation, metrics
+
+
+@dataclass(frozen=True)
+class EpochEvent:
+    """What a callback is told after each epoch."""
+
+    epoch: int
+    epochs: int
+    losses: dict[str, float]
+    loss: float
+    facts: int
+    seconds: float
+    metric: str
+    value: float | None
+    best: float | None
+    best_epoch: int
+
+    def line(self) -> dict[str, Any]:
+        """Return the event as a line of the trace."""
+        return {
+            "epoch": self.epoch,
+            "loss": self.loss,
+            "losses": self.losses,
+            "facts_per_second": round(self.facts / max(self.seconds, 1e-9)),
+            "seconds": round(self.seconds, 4),
+            "metric": self.metric,
+            "value": self.value,
+            "best": self.best,
+            "best_epoch": self.best_epoch,
+        }
+
+
+Callback = Callable[[EpochEvent], None]
+
+
+@dataclass
+class Trained:
+    """What training found: the weights of the best epoch, and how it went."""
+
+    parameters: Parameters
+    config: Config
+    metric: str
+    best: float | None
+    best_epoch: int
+    epochs: int
+    seconds: float
+    events: list[EpochEvent] = field(default_factory=list)
+
+    def model(self, device: str = "cpu") -> Model:
+        """Return the model that predicts with these weights."""
+        return as_model(self.parameters, self.config, device)
+
+
+def as_model(parameters: Parameters, config: Config, device: str = "cpu") -> Model:
+    """Join weights with the scorer and the link of a config."""
+    return Model(parameters, scorers.get(config.model.scorer), links.get(config.model.link), device)
+
+
+def training_data(train: UncertainGraph, config: Config, rules: GroundRules | None = None) -> TrainingData:
+    """Return what the engine learns from; with `strong_only`, the strong facts as if they were certain."""
+    facts = train
+    if config.sampling.strong_only:
+        facts = train[train.confidence > config.sampling.tau]
+        if len(facts) == 0:
+            raise DataError(
+                f"no training fact is strong: none has a confidence above τ = {config.sampling.tau:g}",
+                hint="Lower --tau.",
+            )
+    if len(facts) == 0:
+        raise DataError("there are no training facts")
+    confidence = np.ones(len(facts)) if config.sampling.strong_only else facts.confidence
+    return TrainingData(
+        np.ascontiguousarray(facts.head),
+        np.ascontiguousarray(facts.relation),
+        np.ascontiguousarray(facts.tail),
+        confidence.astype(np.float32),
+        train.n_entities,
+        train.n_relations,
+        rules if config.objective.rule_weight > 0 else None,
+    )
+
+
+def train(
+    train_facts: UncertainGraph,
+    val_facts: UncertainGraph,
+    config: Config,
+    *,
+    rules: GroundRules | None = None,
+    run: Run | None = None,
+    resume: bool = False,
+    callbacks: Iterable[Callback] = (),
+    on_facts: Callable[[int], None] | None = None,
+) -> Trained:
+    """Train until the validation metric stops improving, and return the best epoch's weights.
+
+    With a `run`, every epoch is traced and checkpoints are written; with `resume`, training goes on from the last
+    checkpoint and ends with the same weights as a run that was never interrupted.
+    """
+    data = training_data(train_facts, config, rules)
+    metric = metrics.get(config.stopping.metric)(
+        Validation(train_facts, val_facts, config.sampling.tau, config.runtime.seed)
+    )
+    n_rules = 0 if rules is None else len(rules)
+    refuse_if_too_large(estimate(config, data.n_entities, data.n_relations, len(data), n_rules))
+    scorer = scorers.get(config.model.scorer)
+    links.get(config.model.link)
+    restored = run.load_checkpoint() if run is not None and resume else None
+    if restored is None:
+        model = config.model
+        parameters = init(scorer, data.n_entities, data.n_relations, model.dim, model.init_scale, config.runtime.seed)
+        best, progress = None, Progress()
+    else:
+        parameters, state, best, progress = restored
+    engine = engines.get(config.runtime.engine)(parameters, data, config)
+    if restored is not None:
+        engine.load_state(state)
+    if run is not None:
+        run.truncate_trace(progress.epoch)
+    loop = _Loop(config, engine, metric, run, list(callbacks), on_facts, progress, best)
+    return loop.run_to_end()
+
+
+class _Loop:
+    """The state of one call of `train`."""
+
+    def __init__(
+        self,
+        config: Config,
+        engine: Engine,
+        metric: Metric,
+        run: Run | None,
+        callbacks: list[Callback],
+        on_facts: Callable[[int], None] | None,
+        progress: Progress,
+        best: Parameters | None,
+    ) -> None:
+        self.config = config
+        self.engine = engine
+        self.metric = metric
+        self.run = run
+        self.callbacks = callbacks
+        self.on_facts = on_facts
+        self.progress = progress
+        self.best = best
+        self.events: list[EpochEvent] = []
+        self.saved = time.monotonic()
+        self.began = time.monotonic()
+
+    def run_to_end(self) -> Trained:
+        stopping = self.config.stopping
+        while not self.progress.finished:
+            self._epoch()
+            done = self.progress.epoch >= stopping.epochs or self.progress.stale >= stopping.patience
+            self.progress.finished = done
+            self._checkpoint(force=done)
+        weights = self.engine.parameters if self.best is None else self.best
+        if self.run is not None:
+            result = {"metric": stopping.metric, "best": self.progress.best, "best_epoch": self.progress.best_epoch}
+            self.run.save_weights(weights, result)
+            self.run.update(status="finished", result={**result, "epochs": self.progress.epoch})
+        return Trained(
+            weights,
+            self.config,
+            stopping.metric,
+            self.progress.best,
+            self.progress.best_epoch,
+            self.progress.epoch,
+            time.monotonic() - self.began,
+            self.events,
+        )
+
+    def _epoch(self) -> None:
+        stopping, progress = self.config.stopping, self.progress
+        started = time.monotonic()
+        result = self.engine.epoch(progress.epoch, self.on_facts)
+        seconds = time.monotonic() - started
+        self._refuse_divergence(result)
+        progress.epoch += 1
+        progress.facts += result.facts
+        value = None
+        if progress.epoch % stopping.every == 0 or progress.epoch == stopping.epochs:
+            value = self._validate()
+        event = EpochEvent(
+            progress.epoch,
+            stopping.epochs,
+            dict(result.losses),
+            result.loss,
+            result.facts,
+            seconds,
+            stopping.metric,
+            value,
+            progress.best,
+            progress.best_epoch,
+        )
+        self.events.append(event)
+        if self.run is not None:
+            self.run.append_trace(event.line())
+        for callback in self.callbacks:
+            callback(event)
+
+    def _validate(self) -> float:
+        self.engine.sync()
+        value = self.metric.measure(as_model(self.engine.parameters, self.config))
+        if self.metric.improves(value, self.progress.best):
+            self.progress.best, self.progress.best_epoch, self.progress.stale = value, self.progress.epoch, 0
+            self.best = self.engine.parameters.copy()
+        else:
+            self.progress.stale += 1
+        return value
+
+    def _refuse_divergence(self, result: EpochResult) -> None:
+        if np.isfinite(result.loss):
+            return
+        kept = "nothing was kept"
+        if self.run is not None:
+            self.run.update(status="diverged")
+            kept = f"{self.run.path} keeps the last good checkpoint"
+        broken = ", ".join(f"{name} {value:g}" for name, value in result.losses.items() if not np.isfinite(value))
+        raise RunError(
+            f"training diverged in epoch {self.progress.epoch + 1}: {broken}; {kept}",
+            hint=f"Lower --lr (now {self.config.optimiser.lr:g}) or --init-scale, or raise --l2.",
+        )
+
+    def _checkpoint(self, *, force: bool) -> None:
+        due = time.monotonic() - self.saved >= self.config.runtime.checkpoint_seconds
+        if self.run is None or not (due or force):
+            return
+        self.engine.sync()
+        self.run.save_checkpoint(self.engine.parameters, self.engine.state(), self.best, self.progress)
+        self.saved = time.monotonic()

@@ -1,0 +1,8 @@
+"""Lets the tests of the logic share `tests.logic.brute_force`, however pytest is started."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))

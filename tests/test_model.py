@@ -1,0 +1,108 @@
+"""Initial weights, and predictions that agree whichever way they are asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from ukge import model as model_module
+from ukge.engines.base import Parameters
+from ukge.errors import ConfigError
+from ukge.links import links
+from ukge.model import Model, init, resolve_device
+from ukge.scoring import scorers
+
+N_ENTITIES, N_RELATIONS = 30, 4
+HEAD, RELATION, TAIL = np.array([0, 5, 29]), np.array([1, 0, 3]), np.array([7, 7, 2])
+
+
+def weights(name: str) -> Parameters:
+    return init(scorers.get(name), N_ENTITIES, N_RELATIONS, dim=6, scale=0.3, seed=1)
+
+
+@pytest.mark.parametrize("name", scorers.names())
+def test_initial_weights_have_their_shape_and_distribution(name: str) -> None:
+    scorer = scorers.get(name)
+    start = init(scorer, 400, 300, dim=16, scale=0.3, seed=5)
+    assert start.entity.shape == (400, scorer.entity_width(16))
+    assert start.relation.shape == (300, scorer.relation_width(16))
+    assert start.entity.dtype == start.relation.dtype == start.link.dtype == np.float32
+    assert np.abs(start.entity).max() <= 0.6
+    # A standard normal cut off at ±2 has the deviation 0.8796.
+    assert start.entity.std() == pytest.approx(0.3 * 0.8796, rel=0.03)
+    assert abs(float(start.entity.mean())) < 0.015
+    if scorer.phases:
+        assert np.pi * 0.99 < np.abs(start.relation).max() <= np.pi
+        assert start.relation.std() == pytest.approx(np.pi / np.sqrt(3), rel=0.03)
+
+
+@pytest.mark.parametrize("name", scorers.names())
+def test_the_seed_decides_the_initial_weights(name: str) -> None:
+    first, again = weights(name), weights(name)
+    other = init(scorers.get(name), N_ENTITIES, N_RELATIONS, dim=6, scale=0.3, seed=2)
+    for key, array in first.as_dict().items():
+        assert np.array_equal(array, again.as_dict()[key])
+    assert not np.array_equal(first.entity, other.entity)
+
+
+@pytest.mark.parametrize("name", scorers.names())
+def test_the_link_starts_where_it_has_a_gradient(name: str) -> None:
+    start = init(scorers.get(name), 500, 5, dim=128, scale=0.3, seed=0)
+    ids = np.random.default_rng(0).integers(0, 500, (2, 200))
+    confidence = Model(start, scorers.get(name), links.get("logistic")).confidence(ids[0], ids[0] % 5, ids[1])
+    low, high = np.quantile(confidence, [0.1, 0.9])
+    assert low > 0.05
+    assert high < 0.95
+
+
+@pytest.mark.parametrize("weight", [1.5, -1.5])
+@pytest.mark.parametrize("link", links.names())
+@pytest.mark.parametrize("name", scorers.names())
+def test_ranking_agrees_with_confidence(name: str, link: str, weight: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_module, "BLOCK", 40)  # so that queries and facts fall into several blocks
+    start = weights(name)
+    start.link[:] = weight, 0.4
+    model = Model(start, scorers.get(name), links.get(link))
+    everyone = np.arange(N_ENTITIES)
+    best = model.rank_tails(HEAD, RELATION, k=5)
+    scores = model.tail_scores(HEAD, RELATION)
+    assert scores.shape == (3, N_ENTITIES)
+    for i, (h, r) in enumerate(zip(HEAD, RELATION, strict=True)):
+        confidence = model.confidence(np.full(N_ENTITIES, h), np.full(N_ENTITIES, r), everyone)
+        assert np.allclose(np.sort(confidence)[::-1][:5], best.confidence[i], atol=1e-6)
+        assert np.allclose(confidence[best.entity[i]], best.confidence[i], atol=1e-6)
+        assert np.all(np.diff(confidence[np.argsort(scores[i])]) >= -1e-6)
+    heads = model.rank_heads(RELATION, TAIL, k=99)
+    assert heads.entity.shape == (3, N_ENTITIES)
+    assert np.array_equal(heads.entity, np.argsort(-model.head_scores(RELATION, TAIL), axis=1))
+
+
+def test_paths_agree_with_plausibility_and_bounds_hold() -> None:
+    start = weights("complex")
+    start.link[:] = 5.0, 0.5
+    model = Model(start, scorers.get("complex"), links.get("rectifier"))
+    g = model.plausibility(HEAD, RELATION, TAIL)
+    assert np.allclose(model.tail_scores(HEAD, RELATION)[np.arange(3), TAIL], g, atol=1e-6)
+    assert np.allclose(model.head_scores(RELATION, TAIL)[np.arange(3), HEAD], g, atol=1e-6)
+    assert np.allclose(model.confidence(HEAD, RELATION, TAIL), np.clip(5 * g + 0.5, 0, 1), atol=1e-6)
+
+
+def test_a_model_follows_its_parameters_and_takes_read_only_ones() -> None:
+    start = weights("distmult")
+    model = Model(start, scorers.get("distmult"), links.get("identity"))
+    before = model.plausibility(HEAD, RELATION, TAIL)
+    start.entity *= 2
+    assert np.allclose(model.plausibility(HEAD, RELATION, TAIL), 4 * before, rtol=1e-5)
+    for array in start.as_dict().values():
+        array.setflags(write=False)
+    frozen = Model(start, scorers.get("distmult"), links.get("identity"))
+    assert np.allclose(frozen.plausibility(HEAD, RELATION, TAIL), 4 * before, rtol=1e-5)
+
+
+def test_a_device_that_is_not_there_is_named() -> None:
+    assert resolve_device("cpu") == torch.device("cpu")
+    assert resolve_device("auto").type in ("cpu", "cuda", "mps")
+    for name in ("abacus", "cuda:99"):
+        with pytest.raises(ConfigError, match=f"device '{name}'"):
+            resolve_device(name)
