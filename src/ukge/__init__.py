@@ -1,1 +1,73 @@
-"""ukge: knowledge graphs whose facts carry a confidence."""
+"""ukge: knowledge graphs whose facts carry a confidence.
+
+Names are loaded when they are first used, so that `import ukge` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ukge._version import __version__
+
+if TYPE_CHECKING:
+    from ukge.config import Config
+    from ukge.errors import ConfigError, DataError, RuleError, RunError, UkgeError
+    from ukge.estimator import UKGE
+    from ukge.graph.audit import audit
+    from ukge.graph.catalogue import open_dataset, save_dataset
+    from ukge.graph.dataset import Dataset
+    from ukge.graph.readers import read
+    from ukge.graph.split import split
+    from ukge.graph.uncertain import Fact, UncertainGraph
+    from ukge.graph.writers import write
+
+_HOME = {
+    "Config": "ukge.config",
+    "ConfigError": "ukge.errors",
+    "DataError": "ukge.errors",
+    "Dataset": "ukge.graph.dataset",
+    "Fact": "ukge.graph.uncertain",
+    "RuleError": "ukge.errors",
+    "RunError": "ukge.errors",
+    "UKGE": "ukge.estimator",
+    "UkgeError": "ukge.errors",
+    "UncertainGraph": "ukge.graph.uncertain",
+    "audit": "ukge.graph.audit",
+    "open_dataset": "ukge.graph.catalogue",
+    "read": "ukge.graph.readers",
+    "save_dataset": "ukge.graph.catalogue",
+    "split": "ukge.graph.split",
+    "write": "ukge.graph.writers",
+}
+
+__all__ = [
+    "UKGE",
+    "Config",
+    "ConfigError",
+    "DataError",
+    "Dataset",
+    "Fact",
+    "RuleError",
+    "RunError",
+    "UkgeError",
+    "UncertainGraph",
+    "__version__",
+    "audit",
+    "open_dataset",
+    "read",
+    "save_dataset",
+    "split",
+    "write",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its module."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'ukge' has no attribute '{name}'")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -67,8 +67,7 @@ class UKGE:
         run = None
         if out is not None:
             note = DataNote(reference, dataset.train.fingerprint, dataset.val.fingerprint, seed, leak_safe)
-            kept = ground if self.config.objective.rule_weight > 0 else None
-            run = Run.create(out, self.config, note, dataset.entities, dataset.relations, kept, model=self.model)
+            run = Run.create(out, self.config, note, dataset.entities, dataset.relations, ground, model=self.model)
         self._take(
             train(
                 dataset.train,

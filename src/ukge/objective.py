@@ -58,7 +58,7 @@ class BatchScores:
     link: Callable[[Tensor], Tensor]
     plausibility: Tensor
     confidence: Tensor
-    rows: tuple[Tensor, Tensor, Tensor]
+    rows: tuple[Tensor, ...]
     unseen_plausibility: Tensor | None = None
     unseen_counts: Tensor | None = None
     rule_plausibility: Tensor | None = None
@@ -133,7 +133,7 @@ class L2:
     name: str = "l2"
 
     def value(self, scores: BatchScores) -> Tensor:
-        """Return λ × the mean over the batch's facts of ½(‖h‖² + ‖r‖² + ‖t‖²)."""
+        """Return λ × the mean over the batch's facts of ½(‖h‖² + ‖r‖² + ‖t‖²); without r where r is angles."""
         squares = torch.stack([rows.square().sum() for rows in scores.rows]).sum()
         return self.weight * 0.5 * squares / len(scores.plausibility)
 
@@ -223,7 +223,8 @@ def score_batch(scorer: Scorer, link: Link, weights: Weights, batch: Batch) -> B
         link=lambda plausibility: link.forward(plausibility, weight, bias),
         plausibility=scorer.compare(tail_query, tail),
         confidence=batch.confidence,
-        rows=(head, relation, tail),
+        # Angles are left alone: shrinking a rotation towards no rotation is no regularisation.
+        rows=(head, tail) if scorer.phases else (head, relation, tail),
         unseen_plausibility=unseen,
         unseen_counts=None if batch.negatives is None else batch.negatives.counts,
         rule_plausibility=by_rules,

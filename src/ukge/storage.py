@@ -47,7 +47,9 @@ def save_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]], notes: Mappi
     """Write arrays and JSON-able notes to one safetensors file, atomically, with a digest of both."""
     tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     text = json.dumps(notes or {}, sort_keys=True)
-    write_atomically(path, save(tensors, metadata={"notes": text, "digest": _digest(tensors, text)}))
+    # One entry: the order of several is not fixed, and equal content must give equal files.
+    header = json.dumps({"digest": _digest(tensors, text), "notes": text})
+    write_atomically(path, save(tensors, metadata={"ukge": header}))
 
 
 def load_arrays(path: Path) -> tuple[Arrays, dict[str, Any]]:
@@ -56,11 +58,11 @@ def load_arrays(path: Path) -> tuple[Arrays, dict[str, Any]]:
         raise RunError(f"{path} is missing", hint="Is this a run directory? `ukge train` makes one.")
     try:
         with safe_open(str(path), framework="numpy") as handle:
-            header = handle.metadata() or {}
+            header = json.loads((handle.metadata() or {}).get("ukge", "{}"))
             arrays: Arrays = {name: handle.get_tensor(name) for name in handle.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError) as error:
         raise RunError(f"{path} is damaged: {error}", hint=DAMAGED) from None
-    text = header.get("notes", "")
+    text = str(header.get("notes", ""))
     if header.get("digest") != _digest(arrays, text):
         raise RunError(f"{path} is damaged: its content does not match its checksum", hint=DAMAGED)
     notes: dict[str, Any] = json.loads(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from ukge.errors import ConfigError
 from ukge.train import EpochEvent
@@ -18,14 +19,18 @@ class TensorBoardCallback:
             raise ConfigError(
                 "TensorBoard is not installed", hint="pip install 'ukge[tensorboard]', or leave out --tensorboard."
             ) from None
-        self.writer = SummaryWriter(str(directory))
+        # Opened at the first epoch: a run directory must be empty when the run is made.
+        self.kind: Any = SummaryWriter
+        self.directory = directory
+        self.writer: SummaryWriter | None = None
 
     def __call__(self, event: EpochEvent) -> None:
         """Write one epoch."""
+        if self.writer is None:
+            self.writer = self.kind(str(self.directory))
         for name, value in event.losses.items():
             self.writer.add_scalar(f"loss/{name}", value, event.epoch)
-        speed = event.facts / max(event.seconds, 1e-9)
-        self.writer.add_scalar("facts_per_second", speed, event.epoch)
+        self.writer.add_scalar("facts_per_second", event.facts / max(event.seconds, 1e-9), event.epoch)
         if event.value is not None:
             self.writer.add_scalar(f"validation/{event.metric}", event.value, event.epoch)
         self.writer.flush()

@@ -98,7 +98,7 @@ def training_data(train: UncertainGraph, config: Config, rules: GroundRules | No
         confidence.astype(np.float32),
         train.n_entities,
         train.n_relations,
-        rules if config.objective.rule_weight > 0 else None,
+        rules,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import groupby, product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,15 +80,16 @@ def mine(world: World, threshold: float) -> dict[PathRule, Mined]:
     """Count, for every candidate, the ground bodies of strong facts, and how many of them have their head observed."""
     steps = [Step(relation.name, back) for relation in RELATIONS for back in (False, True)]
     seen = {step: observed(world, step) for step in steps}
-    strong = {step: (seen[step] > threshold).astype(np.float64) for step in steps}
+    strong = {step: (seen[step] > threshold).astype(np.float32) for step in steps}
     found = {}
-    for rule in candidates():
-        bodies = strong[rule.path[0]] if len(rule.path) == 1 else strong[rule.path[0]] @ strong[rule.path[1]]
-        if ends(rule.head)[0] == ends(rule.head)[1]:
-            bodies = bodies * (1.0 - np.eye(len(bodies)))
+    for path, rules in groupby(sorted(candidates()), key=lambda rule: rule.path):
+        bodies = strong[path[0]] if len(path) == 1 else strong[path[0]] @ strong[path[1]]
+        if ends(path[0])[0] == ends(path[-1])[1]:
+            bodies = bodies * (1.0 - np.eye(len(bodies), dtype=np.float32))
         support = bodies.sum()
-        hits = (bodies * (seen[rule.head] >= 0.0)).sum()
-        found[rule] = Mined(int(support), float(hits / support) if support else 0.0)
+        for rule in rules:
+            hits = bodies[seen[rule.head] >= 0.0].sum()
+            found[rule] = Mined(int(support), float(hits / support) if support else 0.0)
     return found
 
 
@@ -137,7 +138,7 @@ def test_true_confidence_is_the_documented_function() -> None:
     """Against plain Python, for every relation, on facts, on random triples, across regions, types and loops."""
     world = generate(n_entities=400, n_facts=2_000)
     latent = world.blueprint.latent
-    assert latent.layout.n_regions == 4
+    assert latent.layout.n_regions == 2
     rng = np.random.default_rng(0)
     random = rng.integers(0, [400, 20, 400], (3_000, 3))
     loops = np.stack([np.arange(400), rng.integers(0, 20, 400), np.arange(400)], axis=1)
@@ -229,41 +230,53 @@ def test_consequences_by_hand() -> None:
     assert set(consequences(rules)) == {read_rule(text).canonical() for text in expected}
 
 
+class ComplEx(torch.nn.Module):
+    """A bilinear model in 16 complex dimensions with a logistic link, just for this test."""
+
+    def __init__(self, n_entities: int, n_relations: int) -> None:
+        super().__init__()
+        self.entity = torch.nn.Parameter(0.3 * torch.randn(n_entities, 16, 2))
+        self.relation = torch.nn.Parameter(0.3 * torch.randn(n_relations, 16, 2))
+        self.bias = torch.nn.Parameter(torch.zeros(1))
+
+    def forward(self, head: torch.Tensor, relation: torch.Tensor, tail: torch.Tensor) -> torch.Tensor:
+        entity, kinds = torch.view_as_complex(self.entity), torch.view_as_complex(self.relation)
+        return torch.sigmoid((entity[head] * kinds[relation] * entity[tail].conj()).real.sum(-1) + self.bias)
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("one_thread")
 def test_a_small_bilinear_model_explains_most_of_it(world: World) -> None:
-    """ComplEx with 16 dimensions, a logistic link, trained briefly on train facts and random negatives."""
+    """Trained briefly on train facts and random negatives, it explains two thirds of unseen facts and negatives."""
     torch.manual_seed(0)
     dataset = with_negatives(split(world.graph), "range")
-    entity = (0.3 * torch.randn(1_000, 2, 16)).requires_grad_()
-    relation = (0.3 * torch.randn(20, 2, 16)).requires_grad_()
-    bias = torch.zeros(1, requires_grad=True)
-
-    def confidence(head: torch.Tensor, kind: torch.Tensor, tail: torch.Tensor) -> torch.Tensor:
-        h, r, t = (
-            torch.view_as_complex(x.movedim(-2, -1).contiguous()) for x in (entity[head], relation[kind], entity[tail])
-        )
-        return torch.sigmoid((h * r * t.conj()).real.sum(-1) + bias)
-
-    def tensors(graph: UncertainGraph) -> tuple[torch.Tensor, ...]:
-        columns = (graph.head, graph.relation, graph.tail)
-        return tuple(torch.from_numpy(c.astype(np.int64)) for c in columns) + (
-            torch.tensor(graph.confidence.copy()).float(),
-        )
-
-    head, kind, tail, target = tensors(dataset.train)
-    optimiser = torch.optim.Adam([entity, relation, bias], lr=0.03)
-    for _ in range(12):
-        for batch in torch.randperm(len(target)).split(1_024):
-            h, r, t = head[batch], kind[batch], tail[batch]
-            other = torch.randint(1_000, (len(batch), 8))
-            false = torch.cat([confidence(other, r[:, None], t[:, None]), confidence(h[:, None], r[:, None], other)], 1)
-            loss = ((confidence(h, r, t) - target[batch]) ** 2).mean() + (false**2).mean()
+    model = ComplEx(1_000, 20)
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.03)
+    train = dataset.train
+    facts = torch.from_numpy(np.stack([train.head, train.relation, train.tail]).astype(np.int64))
+    target = torch.from_numpy(train.confidence.astype(np.float32))
+    for _ in range(10):
+        order = torch.randperm(len(train))
+        for start in range(0, len(train), 1_024):
+            h, r, t = facts[:, order[start : start + 1_024], None]
+            other = torch.randint(1_000, (len(h), 6))
+            loss = ((model(h, r, t)[:, 0] - target[order[start : start + 1_024]]) ** 2).mean()
+            loss = loss + (model(other, r, t) ** 2).mean() / 2 + (model(h, r, other) ** 2).mean() / 2
             optimiser.zero_grad()
-            loss.backward()
+            torch.autograd.backward(loss)
             optimiser.step()
+    judged = dataset.test_with_negatives()
+    triples = np.stack([judged.head, judged.relation, judged.tail]).astype(np.int64)
     with torch.no_grad():
-        h, r, t, wanted = tensors(dataset.test_with_negatives())
-        left = ((confidence(h, r, t) - wanted) ** 2).mean() / wanted.var()
-    assert left < 0.35
+        predicted = model(*torch.from_numpy(triples)).numpy()
+    assert np.mean((predicted - judged.confidence) ** 2) < np.var(judged.confidence) / 3
 
 
 def test_worlds_of_many_regions_hang_together() -> None:
@@ -280,7 +293,7 @@ def test_worlds_of_many_regions_hang_together() -> None:
 def test_sizes_that_make_no_sense_are_refused() -> None:
     with pytest.raises(ConfigError, match="99 entities are too few"):
         generate(n_entities=99)
-    with pytest.raises(ConfigError, match="a world of 200 entities holds about .* facts, fewer than asked"):
+    with pytest.raises(ConfigError, match=r"a world of 200 entities holds about .* facts, fewer than asked"):
         generate(n_entities=200, n_facts=50_000)
     with pytest.raises(ConfigError, match="a world needs facts"):
         generate(n_facts=0)

@@ -16,7 +16,7 @@ from ukge.logic.rules import Atom, Rule
 
 Triple = tuple[str, str, str]
 RELATIONS = ("p", "q", "r")
-ENTITIES = tuple(f"e{i}" for i in range(6))
+ENTITIES = tuple(f"e{i}" for i in range(5))
 
 
 @st.composite

@@ -46,7 +46,7 @@ def assert_same(found: ScoredRule, wanted: dict[str, float]) -> None:
 
 
 @given(graphs(), st.sampled_from([0.0, 0.5, 0.85]), st.booleans())
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=8)
 def test_figures_of_any_pattern(engine: Engine, graph: UncertainGraph, strong: float, distinct: bool) -> None:
     rules = [parse_rule(text) for text in ANY_PATTERN]
     for found in measure(graph, rules, strong=strong, distinct=distinct, engine=engine):
@@ -54,7 +54,7 @@ def test_figures_of_any_pattern(engine: Engine, graph: UncertainGraph, strong: f
 
 
 @given(graphs(), st.sampled_from([0.0, 0.65]), st.integers(1, 3), st.sampled_from([0.0, 0.4]), st.booleans())
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=8)
 def test_no_rule_is_missed_and_none_is_made_up(
     engine: Engine, graph: UncertainGraph, strong: float, support: int, hit_ratio: float, conjunctions: bool
 ) -> None:
@@ -73,7 +73,7 @@ def test_no_rule_is_missed_and_none_is_made_up(
 
 
 @given(graphs(n_facts=16))
-@settings(deadline=None, max_examples=6)
+@settings(deadline=None, max_examples=4)
 def test_rules_of_three_atoms_extend_good_ones_of_two(engine: Engine, graph: UncertainGraph) -> None:
     asked = MiningSettings(strong=0.0, min_support=2, min_hit_ratio=0.3, max_length=3, keep_redundant=True)
     found = {one.rule.canonical(): one for one in mine(graph, asked, engine=engine).scored}

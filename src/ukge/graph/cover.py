@@ -16,10 +16,7 @@ Flags = npt.NDArray[np.bool_]
 
 def random_cover(graph: UncertainGraph, unit: Rows, rank: Rows) -> Flags:
     """Return a cover as flags per unit: for every entity and relation the unit of lowest `rank` that mentions it."""
-    covered = np.zeros(len(rank), dtype=np.bool_)
-    for best in _lowest(graph, rank[unit], np.ones(len(unit), dtype=np.bool_), len(rank)):
-        covered[best[best < len(rank)]] = True
-    return covered[rank]
+    return _complete(graph, unit, rank, np.zeros(len(rank), dtype=np.bool_))
 
 
 def thrifty_cover(graph: UncertainGraph, unit: Rows, size: Rows) -> Flags:
@@ -29,9 +26,8 @@ def thrifty_cover(graph: UncertainGraph, unit: Rows, size: Rows) -> Flags:
     Karp and Sipser's (an entity with one free neighbour left is matched first), which is optimal on forests and close
     to it on other sparse graphs. Of several units the smallest is taken. Near-linear, but an interpreted loop.
     """
-    by_size = np.argsort(size, kind="stable")
     rank = np.empty(len(size), dtype=np.int64)
-    rank[by_size] = np.arange(len(size))
+    rank[np.argsort(size, kind="stable")] = np.arange(len(size))
     rows = np.argsort(rank[unit], kind="stable")
     _, first = np.unique(pair_keys(graph.head[rows], graph.tail[rows], graph.n_entities), return_index=True)
     edges = rows[first]
@@ -39,26 +35,21 @@ def thrifty_cover(graph: UncertainGraph, unit: Rows, size: Rows) -> Flags:
     matched = _matching(graph.head[edges], graph.tail[edges], graph.n_entities)
     covered = np.zeros(len(size), dtype=np.bool_)
     covered[unit[edges[matched]]] = True
-    for ids in ("entities", "relations"):
+    return _complete(graph, unit, rank, covered)
+
+
+def _complete(graph: UncertainGraph, unit: Rows, rank: Rows, covered: Flags) -> Flags:
+    """Add the unit of lowest rank for every entity, then for every relation, that `covered` does not mention yet."""
+    by_rank = np.argsort(rank)
+    for size, columns in ((graph.n_entities, (graph.head, graph.tail)), (graph.n_relations, (graph.relation,))):
+        lowest = np.full(size, len(rank), dtype=np.int64)
         inside = covered[unit]
-        entities, relations = _lowest(graph, rank[unit], ~inside, len(rank))
-        best = entities if ids == "entities" else relations
-        mentioned = np.zeros(len(best), dtype=np.bool_)
-        for column in (graph.head, graph.tail) if ids == "entities" else (graph.relation,):
-            mentioned[column[inside]] = True
-        missing = best[~mentioned]
-        covered[by_size[missing[missing < len(rank)]]] = True
+        for ids in columns:
+            np.minimum.at(lowest, ids, rank[unit])
+        for ids in columns:
+            lowest[ids[inside]] = len(rank)
+        covered[by_rank[lowest[lowest < len(rank)]]] = True
     return covered
-
-
-def _lowest(graph: UncertainGraph, ranks: Rows, among: Flags, none: int) -> tuple[Rows, Rows]:
-    """Return per entity and per relation the lowest rank of the facts `among` which mention it, or `none`."""
-    entities = np.full(graph.n_entities, none, dtype=np.int64)
-    relations = np.full(graph.n_relations, none, dtype=np.int64)
-    np.minimum.at(entities, graph.head[among], ranks[among])
-    np.minimum.at(entities, graph.tail[among], ranks[among])
-    np.minimum.at(relations, graph.relation[among], ranks[among])
-    return entities, relations
 
 
 def _matching(head: npt.NDArray[np.int32], tail: npt.NDArray[np.int32], n_entities: int) -> Rows:

@@ -60,10 +60,10 @@ def open_text(path: Path, *, newline: str | None = None) -> io.TextIOWrapper:
 
 
 def damaged(path: Path, error: OSError) -> str:
-    """Say that reading stopped in the middle of a file."""
+    """Say that reading stopped, at the last line or statement that could be read or soon after it."""
     if compression_of(path) is None:
-        return f"cannot be read on: {error}"
-    return f"the compressed data is damaged or cut off here: {error}"
+        return f"cannot be read any further: {error}"
+    return f"the compressed data is damaged or cut off: {error}"
 
 
 DAMAGED_HINT = "Fetch or compress the file again."

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 
 from ukge.errors import DataError, Problem
@@ -27,6 +26,9 @@ from ukge.graph.columns import (
 from ukge.graph.fingerprint import fingerprint
 from ukge.graph.keys import Keys, triple_keys
 from ukge.graph.vocabulary import Ids, Vocabulary
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Fact(NamedTuple):

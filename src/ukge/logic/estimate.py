@@ -16,8 +16,8 @@ from ukge.logic.joins import ENTITIES, Shape
 def estimates(engine: Engine, facts: FactTables, bodies: pa.Table, shape: Shape, n_relations: int) -> dict[int, int]:
     """Return, per body of one shape, how many ways there are at most to fill it.
 
-    One atom touches all others; its facts are gone through, and each of the others multiplies by its fan-out there. That
-    is exact for chains, forks and stars, up to groundings that give two variables one entity, and an upper bound otherwise.
+    One atom touches all others; its facts are gone through, and each other one multiplies by its fan-out there. That is
+    exact for chains, forks and stars, but for groundings that give two variables one entity; else an upper bound.
     """
     loaded = engine.load(bodies)
     fan = engine.keep(facts.steps.group_by("x", "p").agg(n=facts.steps.count()))
@@ -34,7 +34,7 @@ def _products(steps: Any, fan: Any, bodies: Any, shape: Shape, n_relations: int)
     centre = _centre(shape.body)
     start, end = shape.body[centre]
     found = bodies.join(steps, bodies[f"p_{centre + 1}"] == steps.p)
-    product = ibis.literal(1, "int64")
+    others = []
     for place, atom in enumerate(shape.body):
         shared = [v for v in dict.fromkeys(atom) if v in (start, end)]
         if place == centre or len(shared) == 2 or atom[0] == atom[1]:
@@ -45,10 +45,14 @@ def _products(steps: Any, fan: Any, bodies: Any, shape: Shape, n_relations: int)
             step = ibis.ifelse(step >= n_relations, step - n_relations, step + n_relations)
         side = fan.select(**{f"key_{place}": fan.p.cast("int64") * ENTITIES + fan.x, f"n_{place}": fan.n})
         found = found.join(side, step.cast("int64") * ENTITIES + at == side[f"key_{place}"])
-        product = product * found[f"n_{place}"]
-    return found.mutate(product=product).group_by("id").agg(n=ibis._.product.sum())
+        others.append(f"n_{place}")
+    ways = ibis.literal(1, "int64")
+    for name in others:
+        ways = ways * found[name]
+    found = found.select("id", ways=ways)
+    return found.group_by("id").agg(n=found.ways.sum())
 
 
 def _centre(body: Sequence[tuple[int, int]]) -> int:
-    """Return the place of an atom that shares a variable with each other one; connected bodies of up to three have it."""
+    """Return the place of an atom that shares a variable with each other one; a body of up to three atoms has one."""
     return next(place for place, atom in enumerate(body) if all(set(atom).intersection(other) for other in body))

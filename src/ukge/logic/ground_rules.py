@@ -63,8 +63,8 @@ class GroundingReport:
         told = [
             f"{len(grounded):,} of {len(self.rules):,} rules were grounded: at most "
             f"{sum(one.estimate for one in grounded):,} ground rules were expected, {filled:,} were found.",
-            f"{self.ground_rules:,} ground rules are kept; left out were {sum(one.observed for one in grounded):,} with "
-            f"an observed head and {sum(one.untrue for one in grounded):,} whose body is not true enough.",
+            f"{self.ground_rules:,} ground rules are kept; left out were {sum(one.observed for one in grounded):,} "
+            f"with an observed head and {sum(one.untrue for one in grounded):,} whose body is not true enough.",
         ]
         return told + [f"Not grounded: {one.rule}\n  {one.pruned}" for one in self.pruned]
 

@@ -132,24 +132,25 @@ class _Filled:
         found = self._found()
         found = found.filter(found.body > self.settings.min_body)
         if self.settings.unseen_only:
-            observed = self.facts.observed
-            links = [found.head == observed.h, found.relation == observed.r, found.tail == observed.t]
-            found = found.anti_join(observed, links)
+            found = found.anti_join(self.facts.observed, self._same_head(found))
         if self.settings.best_only:
             best_first = [found.body.desc(), *(found[name] for name in FACTS)]
-            window = ibis.window(group_by=[found.rule, found.head, found.tail], order_by=best_first)
+            window = ibis.window(group_by=[found[name] for name in ("rule", "head", "tail")], order_by=best_first)
             found = found.mutate(place=ibis.row_number().over(window))
             found = found.filter(found.place == 0).drop("place")
         return found
 
     def counted(self) -> Any:
-        found, observed = self._found(), self.facts.observed
-        links = [found.head == observed.h, found.relation == observed.r, found.tail == observed.t]
-        joined = found.left_join(observed, links)
+        found = self._found()
+        joined = found.left_join(self.facts.observed, self._same_head(found))
         untrue = joined.body <= self.settings.min_body
         seen = joined.c.notnull() & ~untrue & self.settings.unseen_only
         counts = {"untrue": untrue.cast("int64").sum(), "observed": seen.cast("int64").sum()}
         return joined.group_by(id=joined.rule).agg(filled=joined.count(), **counts)
+
+    def _same_head(self, found: Any) -> list[Any]:
+        columns = {"head": "h", "relation": "r", "tail": "t"}
+        return [found[name] == self.facts.observed[other] for name, other in columns.items()]
 
     def _found(self) -> Any:
         shape = self.group.shape

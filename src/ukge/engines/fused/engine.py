@@ -35,7 +35,7 @@ OPTIMISERS = {
     "rowwise-adagrad": kernel.ROWWISE_ADAGRAD,
 }
 SAMPLERS = ("independent", "none")
-TERMS = ("observed", "unseen", "rules", "l2")
+N_TERMS = 4
 GROUP = 32
 
 
@@ -77,12 +77,14 @@ class FusedEngine:
         self.threads = config.runtime.threads or os.cpu_count() or 1
         self.steps = 0
         self._negatives = config.sampling.negatives if config.sampling.sampler == "independent" else 0
-        self._rules = data.rules if data.rules is not None and config.objective.rule_weight > 0 else None
+        self._rules = data.rules if data.rules is not None and len(data.rules) > 0 and _wants_rules(config) else None
         self._query, self._compare = (ops.as_type(code) for code in SCORERS[config.model.scorer])
         self._codes = np.array([LINKS[config.model.link], LOSSES[config.objective.loss]], dtype=np.int64)
         objective = config.objective
+        # The margin loss compares a fact with its unseen facts: there is nothing to weigh against each other.
+        negative_weight = 1.0 if objective.loss == "margin" else objective.negative_weight
         self._weights = np.array(
-            [objective.negative_weight, objective.l2, objective.margin, objective.rule_weight, objective.rule_prior],
+            [negative_weight, objective.l2, objective.margin, objective.rule_weight, objective.rule_prior],
             dtype=np.float32,
         )
         self._optimiser = OPTIMISERS[config.optimiser.optimiser]
@@ -104,7 +106,7 @@ class FusedEngine:
         seed = self.config.runtime.seed
         permutation = np.random.Generator(np.random.Philox(key=[seed, number])).permutation(len(self.data))
         key = np.random.Generator(np.random.Philox(key=[seed, number])).integers(2**63, dtype=np.uint64)
-        losses = np.zeros(len(TERMS))
+        losses = np.zeros(N_TERMS)
         n_batches = -(-len(self.data) // self._batch_size)
         for first in range(0, n_batches, self._group):
             count = min(self._group, n_batches - first)
@@ -115,7 +117,7 @@ class FusedEngine:
             self.steps = self._run(sizes, self._rules_drawn(sizes), losses, gradients_only=False)
             if on_facts is not None:
                 on_facts(int(sizes.sum()))
-        return EpochResult(len(self.data), dict(zip(TERMS, (losses / n_batches).tolist(), strict=True)))
+        return EpochResult(len(self.data), self._named(losses / n_batches))
 
     def sync(self) -> None:
         """Do nothing: the kernels work on the parameters themselves."""
@@ -151,14 +153,30 @@ class FusedEngine:
         for moment in self._moments:
             moment[:] = 0.0
         kept, self._buffers = self._buffers, buffers
-        losses = np.zeros(len(TERMS))
+        losses = np.zeros(N_TERMS)
         self._run(sizes, np.array([len(rules)], dtype=np.int64), losses, gradients_only=True)
         self._buffers = kept
-        gradients = Parameters(self._moments[0].copy(), self._moments[2].copy(), self._moments[4][0].copy())
-        return dict(zip(TERMS, losses.tolist(), strict=True)), gradients
+        gradients = Parameters(self._moments[0].copy(), self._moments[2].copy(), self._moments[4][:, 0].copy())
+        return self._named(losses), gradients
+
+    def _named(self, losses: npt.NDArray[np.float64]) -> dict[str, float]:
+        """Return the losses by the names of the terms that take part, as the PyTorch engine names them."""
+        observed, unseen, rules, l2 = losses.tolist()
+        objective = self.config.objective
+        if objective.loss != "squared":
+            named = {objective.loss: observed + unseen}
+        elif self._negatives and objective.negative_weight:
+            named = {"observed": observed, "unseen": unseen}
+        else:
+            named = {"observed": observed}
+        if self._rules is not None and self.config.sampling.rules_per_fact > 0:
+            named["rules"] = rules
+        if objective.l2:
+            named["l2"] = l2
+        return named
 
     def _new_moments(self) -> tuple[npt.NDArray[np.float32], ...]:
-        tables = (self.parameters.entity, self.parameters.relation, self.parameters.link.reshape(1, 2))
+        tables = (self.parameters.entity, self.parameters.relation, self.parameters.link.reshape(2, 1))
         moments: list[npt.NDArray[np.float32]] = []
         for table in tables:
             first = np.zeros_like(table) if self._optimiser in (kernel.ADAM, kernel.LAZY_ADAM) else _none(table)
@@ -215,11 +233,15 @@ class FusedEngine:
         steps: int = kernel.run_batches(
             self._query, self._compare, len(sizes), sizes, rules_drawn, self._negatives, self.threads, self._codes,
             self._weights, self._optimiser, self._hyper, self.steps, self._fact_arrays(), self._rule_arrays(),
-            parameters.entity, parameters.relation, parameters.link.reshape(1, 2), self._moments,
+            parameters.entity, parameters.relation, parameters.link.reshape(2, 1), self._moments,
             self._buffers.prepared, self._buffers.by_entity, self._buffers.by_relation, self._buffers.scratch, losses,
             gradients_only,
         )  # fmt: skip
         return steps
+
+
+def _wants_rules(config: Config) -> bool:
+    return config.objective.rule_weight > 0 or config.objective.rule_prior > 0
 
 
 def _none(table: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -256,7 +278,7 @@ def _allocate(group: int, size: int, rules: int, negatives: int, parameters: Par
             floats(rows, width),
             floats(2 * threads, width),
             floats(threads, width),
-            floats(2, max(relation_width, 2)),
+            floats(3, relation_width),
             floats(rows, 2),
             floats(rows, 4),
         ),

@@ -15,6 +15,7 @@ import numba as nb
 import numpy as np
 
 from ukge.engines.fused.ops import (
+    ROTATION,
     coefficient,
     compare,
     compiled,
@@ -159,9 +160,10 @@ def fact_row(  # type: ignore[no-untyped-def]
         squares += entity[h, d] * entity[h, d] + entity[t, d] * entity[t, d]
         to_head[i, d] += shrink * entity[h, d]
         to_tail[i, d] += shrink * entity[t, d]
-    for d in range(relation.shape[1]):
-        squares += relation[r, d] * relation[r, d]
-        to_relation[i, d] += shrink * relation[r, d]
+    if len(query_code) != ROTATION:  # angles are left alone
+        for d in range(relation.shape[1]):
+            squares += relation[r, d] * relation[r, d]
+            to_relation[i, d] += shrink * relation[r, d]
     losses[i, 3] = np.float32(0.5) * shrink * squares
 
 
@@ -272,7 +274,7 @@ def rows_chunk(  # type: ignore[no-untyped-def]
     rule_head, rule_relation, rule_tail, rule_body, rule_weight = rules
     out_facts, out_rules, out_heads, out_tails = prepared
     query, coefficients, to_head, to_relation, to_tail, grad, _, _, link_grad, losses = scratch
-    w, b = link[0, 0], link[0, 1]
+    w, b = link[0, 0], link[1, 0]
     for i in range(begin, end):
         clear(to_head, i)
         clear(to_relation, i)
@@ -350,7 +352,8 @@ def shared_parameters(  # type: ignore[no-untyped-def]
                 for d in range(relation.shape[1]):
                     acc[0, d] += to_relation[order[o], d]
             at += 1
-        if touched or (optimiser == ADAM and not gradients_only):
+        # Relations are few: only the entity table is ever treated lazily.
+        if touched or (optimiser in (ADAM, LAZY_ADAM) and not gradients_only):
             finish_row(optimiser, relation, relation_m, relation_v, r, acc, 0, hyper, touched, gradients_only)
     slope_w, slope_b = 0.0, 0.0
     for i in range(n_rows):
@@ -358,8 +361,10 @@ def shared_parameters(  # type: ignore[no-untyped-def]
         slope_b += link_grad[i, 1]
         for term in range(4):
             losses_out[term] += losses[i, term]
-    acc[1, 0], acc[1, 1] = np.float32(slope_w), np.float32(slope_b)
+    # w and b are two rows of one number, so that row-wise optimisers keep them apart.
+    acc[1, 0], acc[2, 0] = np.float32(slope_w), np.float32(slope_b)
     finish_row(optimiser, link, link_m, link_v, 0, acc, 1, hyper, True, gradients_only)
+    finish_row(optimiser, link, link_m, link_v, 1, acc, 2, hyper, True, gradients_only)
 
 
 @nb.njit(cache=True, parallel=True, nogil=True, error_model="numpy")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ import pyarrow.json
 from ukge.errors import SHOWN, ConfigError, DataError, Problem
 from ukge.graph.checks import Where, bad_confidences
 from ukge.graph.formats import Format
-from ukge.graph.readers.delimited import parse_table, where_in
+from ukge.graph.readers.delimited import parse_blocks, where_in
 from ukge.graph.readers.diagnosis import diagnose
 from ukge.graph.readers.findings import Findings
 from ukge.graph.readers.formats import readers
@@ -48,55 +48,69 @@ def read_conceptnet(
     if names not in (None, "term", "uri") or (names == "term" and language is None):
         raise ConfigError(f"names={names!r} does not fit", hint="Known: term (with a language), uri.")
     layout = _layout()
-    table = parse_table(path, layout)
-    kept = _in_language(table, language)
-    rows = np.flatnonzero(kept)
     in_file = where_in(path, layout)
-    where = Where(in_file.source, in_file.place, lambda facts: in_file.locate(rows[facts]))
-    chosen = table.filter(pa.array(kept))
-    weight = _weights(chosen["information"], where)
-    _refuse_unscaled(weight, request, where)
     by_uri = names == "uri" or language is None
-    others = int(len(table) - len(rows))
+    found = Findings(in_file.source, in_file.place)
+    parts: list[_Part] = []
+    total = 0
+    for block in parse_blocks(path, layout):
+        parts.append(_part(block, total, language, by_uri=by_uri, where=in_file, found=found))
+        total += len(block)
+    found.stop(total)
+    rows = np.concatenate([part.rows for part in parts]) if parts else np.zeros(0, np.int64)
+    weight = np.concatenate([part.weight for part in parts]) if parts else np.zeros(0)
+    where = Where(in_file.source, in_file.place, lambda facts: in_file.locate(rows[facts]))
+    _refuse_unscaled(weight, request, where)
+    others = total - len(rows)
     return Parsed(
-        head=chosen["start"] if by_uri else _terms(chosen["start"]),
-        relation=pc.replace_substring_regex(chosen["relation"], "^/r/", ""),
-        tail=chosen["end"] if by_uri else _terms(chosen["end"]),
+        head=pa.chunked_array([part.start for part in parts], pa.string()),
+        relation=pa.chunked_array([part.relation for part in parts], pa.string()),
+        tail=pa.chunked_array([part.end for part in parts], pa.string()),
         weight=weight,
         where=where,
-        rows=len(table),
+        rows=total,
         skipped={f"start or end is no concept of language {language!r}": others} if others else {},
         diagnose=partial(diagnose, path, layout),
     )
 
 
+class _Part(NamedTuple):
+    """The assertions of one block that are facts, and their rows in the file."""
+
+    rows: npt.NDArray[np.int64]
+    start: pa.Array
+    relation: pa.Array
+    end: pa.Array
+    weight: npt.NDArray[np.float64]
+
+
+def _part(
+    block: pa.RecordBatch, first: int, language: str | None, *, by_uri: bool, where: Where, found: Findings
+) -> _Part:
+    chosen = block
+    rows = first + np.arange(len(block))
+    if language is not None:
+        prefix = f"/c/{language}/"
+        kept = pc.and_(pc.starts_with(block["start"], prefix), pc.starts_with(block["end"], prefix))
+        chosen = block.filter(kept)
+        rows = rows[np.asarray(kept, dtype=np.bool_)]
+    fast = _weights_fast(chosen["information"])
+    return _Part(
+        rows=rows,
+        start=chosen["start"] if by_uri else _terms(chosen["start"]),
+        relation=pc.replace_substring_regex(chosen["relation"], "^/r/", ""),
+        end=chosen["end"] if by_uri else _terms(chosen["end"]),
+        weight=_weights_one_by_one(chosen["information"], rows, where, found) if fast is None else fast,
+    )
+
+
 def _layout() -> Layout:
-    fields = tuple(Field(name, at, "text", name) for at, name in enumerate(_COLUMNS))
+    fields = tuple(Field(name, at, "text", name) for at, name in enumerate(_COLUMNS) if name != "assertion")
     return Layout("\t", False, len(_COLUMNS), fields, hint=_HINT)
 
 
-def _in_language(table: pa.Table, language: str | None) -> npt.NDArray[np.bool_]:
-    if language is None:
-        return np.ones(len(table), np.bool_)
-    prefix = f"/c/{language}/"
-    both = pc.and_(pc.starts_with(table["start"], prefix), pc.starts_with(table["end"], prefix))
-    return np.asarray(both, dtype=np.bool_)
-
-
-def _terms(uris: pa.ChunkedArray) -> pa.ChunkedArray:
+def _terms(uris: pa.Array) -> pa.Array:
     return pc.replace_substring_regex(uris, "^/c/[^/]+/([^/]*).*$", r"\1")
-
-
-def _weights(information: pa.ChunkedArray, where: Where) -> npt.NDArray[np.float64]:
-    found = Findings(where.source, where.place)
-    parts = []
-    start = 0
-    for chunk in information.chunks:
-        fast = _weights_fast(chunk)
-        parts.append(_weights_one_by_one(chunk, start, where, found) if fast is None else fast)
-        start += len(chunk)
-    found.stop(start)
-    return np.concatenate(parts) if parts else np.zeros(0)
 
 
 def _weights_fast(chunk: pa.Array) -> npt.NDArray[np.float64] | None:
@@ -125,14 +139,16 @@ def _weights_fast(chunk: pa.Array) -> npt.NDArray[np.float64] | None:
     return np.asarray(table["weight"].to_numpy())
 
 
-def _weights_one_by_one(chunk: pa.Array, start: int, where: Where, found: Findings) -> npt.NDArray[np.float64]:
+def _weights_one_by_one(
+    chunk: pa.Array, rows: npt.NDArray[np.int64], where: Where, found: Findings
+) -> npt.NDArray[np.float64]:
     weights = np.zeros(len(chunk))
     wrong: list[tuple[int, str, str]] = []
     for row, text in enumerate(chunk.to_pylist()):
         value, what = _weight(text)
         weights[row] = value
         if what is not None:
-            wrong.append((start + row, what, text))
+            wrong.append((int(rows[row]), what, text))
     lines = where.locate(np.array([row for row, _, _ in wrong], np.int64))
     for line, (_, what, text) in zip(lines, wrong, strict=True):
         found.add(what, line, "information", text, _HINT)

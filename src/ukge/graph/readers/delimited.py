@@ -72,6 +72,14 @@ def parse_table(path: Path, layout: Layout) -> pa.Table:
     return table.rename_columns([field.name for field in layout.fields])
 
 
+def parse_blocks(path: Path, layout: Layout) -> Iterator[pa.RecordBatch]:
+    """Yield the layout's columns block by block, for files that need not be in memory as a whole."""
+    names = [field.name for field in layout.fields]
+    with _diagnosed(path, layout), open_arrow(path) as stream:
+        for block in pyarrow.csv.open_csv(stream, **_parser(layout)):
+            yield block.rename_columns(names)
+
+
 def where_in(path: Path, layout: Layout) -> Where:
     """Return what turns rows of a delimited file into its lines."""
     return Where(str(path), "line", partial(lines_of, path, layout))
@@ -110,10 +118,8 @@ def _parse_whole(path: Path, layout: Layout) -> Parsed:
 
 
 def _parse_stream(path: Path, layout: Layout) -> Parsed:
-    names = [field.name for field in layout.fields]
-    with _diagnosed(path, layout), open_arrow(path) as stream:
-        blocks = pyarrow.csv.open_csv(stream, **_parser(layout))
-        facts = encode_blocks((block.rename_columns(names) for block in blocks), _expected_rows(path))
+    with _diagnosed(path, layout):
+        facts = encode_blocks(parse_blocks(path, layout), _expected_rows(path))
     if facts.has_empty_names:
         diagnose(path, layout)
     return Parsed(
@@ -208,6 +214,8 @@ def _wrong_width(path: Path, line: int, cells: list[str], delimiter: str) -> Dat
     text = delimiter.join(cells)
     other = next((name for name, char in _SEPARATORS.items() if char != delimiter and text.count(char) >= 3), None)
     hint = f"The line looks {other}-separated: give delimiter=... or format=..." if other else _FACT_HINT
+    if text.startswith("#"):
+        hint = "A line that starts with # is no comment here; remove it."
     found = f"{len(cells)} column{'s' if len(cells) != 1 else ''} instead of 4 or 5"
     return DataError(
         f"line {line} is no fact", source=str(path), problems=[Problem(found, line, None, text)], hint=hint

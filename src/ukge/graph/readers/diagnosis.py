@@ -60,6 +60,8 @@ def _check_record(line: int, cells: list[str], layout: Layout, found: Findings) 
     else:
         what = f"{len(cells)} column{'s' if len(cells) != 1 else ''} instead of {layout.width}"
         hint = layout.hint or f"Every line must have {layout.width} columns like the first."
+        if layout.quoted and any("\n" in cell for cell in cells):
+            hint = "Look for a quotation mark that is never closed."
         found.add(what, line, None, layout.delimiter.join(cells), hint)
 
 
@@ -79,7 +81,7 @@ def _check_id(line: int, field: Field, cell: str, found: Findings) -> None:
         raise TypeError(f"column {field.name} holds ids but has no vocabulary")
     text = cell.strip(_ARROW_BLANKS)
     if not _INTEGER.fullmatch(text):
-        hint = f"With a given vocabulary the columns hold ids; leave out {vocabulary.kind} names to read names."
+        hint = f"With a vocabulary its columns hold ids; to read names, give no {vocabulary.kind} vocabulary."
         found.add(f"{field.name} is no integer id", line, field.label, cell, hint)
     elif not 0 <= (int(text, 16) if text[:2] in ("0x", "0X") else int(text)) < len(vocabulary):
         hint = f"The vocabulary holds {len(vocabulary):,} {vocabulary.kind} names; ids count from 0."

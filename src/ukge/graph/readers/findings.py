@@ -26,11 +26,15 @@ class Findings:
         """Raise `DataError` if anything was found in the `checked` lines."""
         if self.count == 0:
             return
-        problems = "1 problem" if self.count == 1 else f"{self.count:,} problems"
+        problems = _counted(self.count, "problem")
         raise DataError(
-            f"{problems} in {checked:,} {self.place}s",
+            f"{problems} in {_counted(checked, self.place)}" if checked else problems,
             source=self.source,
             problems=self._shown,
             count=self.count,
             hint=" ".join(self._hints),
         )
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"

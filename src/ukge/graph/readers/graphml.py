@@ -19,7 +19,7 @@ from ukge.graph.files import DAMAGED_HINT, damaged, open_bytes
 from ukge.graph.formats import Format
 from ukge.graph.readers.findings import Findings
 from ukge.graph.readers.formats import readers
-from ukge.graph.readers.layout import COLUMNS_HINT, RECOGNISED, ColumnMap
+from ukge.graph.readers.layout import RECOGNISED, ColumnMap
 from ukge.graph.readers.parsed import Parsed, Request
 
 _HINT = "Every edge needs data for its relation and its confidence; columns= names the attributes if they differ."
@@ -163,7 +163,7 @@ class _Document:
         missing = [role for role in ("relation", "confidence") if values.get(role) is None]
         missing += [end for end in ("source", "target") if end not in attributes]
         for what in missing:
-            self._complain(f"edge has no {what}", attributes.get("id"), f"{_HINT} {COLUMNS_HINT}")
+            self._complain(f"edge has no {what}", attributes.get("id"), _HINT)
         if missing:
             return
         try:

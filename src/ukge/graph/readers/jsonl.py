@@ -35,7 +35,7 @@ def read_jsonl(path: Path, request: Request, *, columns: ColumnMap | None = None
                 if row.strip():
                     facts.take(line, row)
     except OSError as error:
-        facts.found.add(damaged(path, error), line + 1, None, None, DAMAGED_HINT)
+        facts.found.add(damaged(path, error), line or None, None, None, DAMAGED_HINT)
     facts.found.stop(facts.rows)
     return facts.parsed()
 
@@ -102,7 +102,7 @@ class _Facts:
             try:
                 roles = assign_roles(0, header=names, columns=self._columns, source=None)
             except DataError as error:
-                self.found.add(error.what, line, None, ", ".join(names), COLUMNS_HINT)
+                self.found.add(error.what, line, None, None, COLUMNS_HINT)
                 return None
             self._keys = {role: names[at] for role, at in roles.items()}
         keys = self._keys
@@ -119,6 +119,9 @@ class _Facts:
 
     def _of_array(self, line: int, value: list[Any]) -> dict[str, Any] | None:
         length = len(value)
+        if not self._columns and length not in (4, 5):
+            self.found.add(f"array of {length} values instead of 4 or 5", line, None, json.dumps(value), _JSON_HINT)
+            return None
         if length not in self._places:
             try:
                 self._places[length] = assign_roles(length, header=None, columns=self._columns, source=None)
@@ -126,9 +129,6 @@ class _Facts:
                 self.found.add(error.what, line, None, json.dumps(value), _JSON_HINT)
                 return None
         places = self._places[length]
-        if not self._columns and length not in (4, 5):
-            self.found.add(f"array of {length} values instead of 4 or 5", line, None, json.dumps(value), _JSON_HINT)
-            return None
         self._has_source = self._has_source or "source" in places
         return {role: value[at] for role, at in places.items()}
 

@@ -75,9 +75,9 @@ def recognise(header: Sequence[str]) -> dict[str, int]:
 def is_header(cells: Sequence[str]) -> bool:
     """Return whether a first line names its columns: only if all of head, relation, tail and confidence are there.
 
-    No fact is ever taken for a header, because a fact has a number for its confidence.
+    No fact is ever taken for a header, because a fact has a number for its confidence and a header has no numbers.
     """
-    return all(role in recognise(cells) for role in REQUIRED)
+    return all(role in recognise(cells) for role in REQUIRED) and not any(_is_number(cell) for cell in cells)
 
 
 def assign_roles(
@@ -119,3 +119,11 @@ def _position(wanted: str | int, width: int, header: Sequence[str] | None, sourc
         shown = ", ".join(repr(name) for name in names) or "none"
         raise DataError(f"there is no column {wanted!r}", source=source, hint=f"The header names: {shown}.")
     return names.index(wanted)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

@@ -38,15 +38,15 @@ def read_rdf(
     path: Path,
     request: Request,
     *,
-    confidence: str | None = None,
-    source: str = SOURCE,
+    confidence_predicate: str | None = None,
+    source_predicate: str = SOURCE,
     base: str = BASE,
     syntax: str | None = None,
     default_confidence: float | None = None,
 ) -> Parsed:
     """Read statements with a confidence as facts.
 
-    `confidence` is the IRI of the predicate that holds it; by default `https://w3id.org/ukge#confidence` and any other
+    The confidence is what `confidence_predicate` says, by default `https://w3id.org/ukge#confidence` and any other
     predicate whose local name is `confidence`. Statements without one are an error unless `default_confidence` is
     given. `base` is the base under which the writer put names; `syntax` (turtle, ntriples, …) follows from the
     extension.
@@ -54,7 +54,7 @@ def read_rdf(
     if request.entities is not None or request.relations is not None:
         raise DataError("RDF holds names, not ids", source=str(path), hint="Read it without vocabularies.")
     library = pyoxigraph()
-    statements = _Statements(str(path), library, confidence, source, base)
+    statements = _Statements(str(path), library, confidence_predicate, source_predicate, base)
     try:
         with open_bytes(path) as stream:
             for quad in library.parse(stream, format=_syntax(library, path, syntax)):
@@ -67,7 +67,7 @@ def read_rdf(
         found.stop(error.lineno or 1)
     except OSError as error:
         found = Findings(str(path), "statement")
-        found.add(damaged(path, error), statements.count + 1, None, None, DAMAGED_HINT)
+        found.add(damaged(path, error), statements.count or None, None, None, DAMAGED_HINT)
         found.stop(statements.count)
     return statements.parsed(default_confidence)
 
@@ -95,6 +95,7 @@ class _Statements:
         self._reified: dict[Any, _Reified] = {}
         self._confidences: dict[Any, tuple[int, float]] = {}
         self._sources: dict[Any, str] = {}
+        self._names: dict[Any, str] = {}
         self._plain: dict[tuple[Any, str, Any], int] = {}
 
     def take(self, subject: Any, predicate: str, target: Any) -> None:
@@ -172,6 +173,7 @@ class _Statements:
             value = None
         if value is None:
             self._complain("confidence is not a number", self.count, target)
+            self._confidences[subject] = (self.count, 0.0)
         elif subject in self._confidences and self._confidences[subject][1] != value:
             self._complain("is a second confidence of one statement", self.count, target)
         else:
@@ -181,7 +183,10 @@ class _Statements:
         self.found.add(what, at, None, str(value), _HINT)
 
     def _name(self, term: Any) -> str:
-        return name_of(term.value, self._base) if isinstance(term, self._named) else str(term)
+        if term not in self._names:
+            is_iri = isinstance(term, self._named)
+            self._names[term] = name_of(term.value, self._base) if is_iri else str(term)
+        return self._names[term]
 
     def _shown(self, parts: list[Any]) -> str:
         return f"{parts[0]} <{parts[1]}> {parts[2]}"

@@ -36,7 +36,7 @@ def records(path: Path, delimiter: str, *, quoted: bool) -> Iterator[Record]:
                 line = rows.line_num
     except OSError as error:
         found = Findings(str(path))
-        found.add(damaged(path, error), line + 1, None, None, DAMAGED_HINT)
+        found.add(damaged(path, error), line or None, None, None, DAMAGED_HINT)
         found.stop(line)
     except csv.Error as error:
         found = Findings(str(path))

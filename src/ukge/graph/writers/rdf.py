@@ -33,20 +33,21 @@ def write_rdf(
     path: Path,
     *,
     base: str = BASE,
-    confidence: str = CONFIDENCE,
-    source: str = SOURCE,
+    confidence_predicate: str = CONFIDENCE,
+    source_predicate: str = SOURCE,
     syntax: str | None = None,
 ) -> None:
-    """Write annotated statements; `confidence` and `source` are the IRIs of the annotating predicates."""
+    """Write annotated statements; a reader needs the same base and predicates if they are not the default ones."""
     chosen = syntax or _SYNTAXES.get(extension_of(path))
     if chosen not in ("turtle", "ntriples"):
         raise DataError("no RDF syntax to write", source=str(path), hint="Give syntax='turtle' or 'ntriples'.")
-    for iri in (base, confidence, source):
+    for iri in (base, confidence_predicate, source_predicate):
         try:
             pyoxigraph().NamedNode(iri)
         except ValueError as error:
             raise ConfigError(f"{iri!r} is no IRI: {error}", hint="Give an absolute IRI.") from None
-    (_write_turtle if chosen == "turtle" else _write_ntriples)(graph, sink, base, confidence, source)
+    written = _write_turtle if chosen == "turtle" else _write_ntriples
+    written(graph, sink, base, confidence_predicate, source_predicate)
 
 
 def _write_turtle(graph: UncertainGraph, sink: pa.NativeFile, base: str, confidence: str, source: str) -> None:

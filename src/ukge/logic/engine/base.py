@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -41,6 +41,12 @@ class Engine(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let go of everything."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
 
     def rows(self, expression: Any) -> list[dict[str, Any]]:
         """Compute a small expression and return its rows."""

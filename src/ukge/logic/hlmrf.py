@@ -1,0 +1,104 @@
+"""Hinge-loss Markov random fields: find the truth values that violate the ground rules least.
+
+A potential is w · max{0, a·y + c} or w · max{0, a·y + c}². Their sum is convex, so its minimum over 0 ≤ y ≤ 1, the MAP
+state, can be found exactly. The alternating direction method of multipliers gives every potential its own copy of its
+variables, for which the minimum has a closed form, and lets the copies agree step by step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+ADAPTING = 1_000
+"""Steps in which the penalty may change; a fixed one after that makes the search come to rest."""
+
+
+@dataclass(frozen=True, eq=False)
+class HingeProgram:
+    """Potentials over `n_variables` truth values. Row j: `weight`, `constant`, `squared`, and up to k variables.
+
+    `variables` (m, k) holds the variables' numbers and `coefficients` (m, k) the a; unused places have coefficient 0.
+    """
+
+    n_variables: int
+    variables: Indices
+    coefficients: Floats
+    constant: Floats
+    weight: Floats
+    squared: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.constant)
+
+    def distances(self, values: Floats) -> Floats:
+        """Return each potential's distance to satisfaction (eq. 10) at these truth values."""
+        linear = (self.coefficients * values[self.variables]).sum(axis=1) if self.n_variables else 0.0
+        return np.maximum(linear + self.constant, 0.0)
+
+    def objective(self, values: Floats) -> float:
+        """Return the weighted sum of the distances, squared where the rule says so."""
+        distance = self.distances(values)
+        return float((self.weight * np.where(self.squared, distance**2, distance)).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class MapState:
+    """The most probable truth values, how badly they violate the program, and whether the search came to rest."""
+
+    values: Floats
+    objective: float
+    steps: int
+    converged: bool
+
+
+def solve(program: HingeProgram, *, tolerance: float = 1e-6, max_steps: int = 20_000, penalty: float = 1.0) -> MapState:
+    """Return the MAP state by ADMM. It rests when copies and values agree to `tolerance` (root mean square)."""
+    used = program.coefficients != 0.0
+    if not used.any():
+        values = np.zeros(program.n_variables)
+        return MapState(values, program.objective(values), 0, converged=True)
+    a, at = program.coefficients, program.variables
+    copies_of = np.bincount(at[used], minlength=program.n_variables).astype(np.float64)
+    norm = np.maximum((a * a).sum(axis=1), 1e-12)
+    consensus = np.zeros(program.n_variables)
+    drift = np.zeros_like(a)
+    scale = np.sqrt(used.sum())
+    for step in range(1, max_steps + 1):
+        local = _local_minimum(program, consensus[at] - drift, norm, penalty)
+        sums = np.bincount(at[used], weights=(local + drift)[used], minlength=program.n_variables)
+        before, consensus = consensus, np.clip(sums / np.maximum(copies_of, 1.0), 0.0, 1.0)
+        apart = np.where(used, local - consensus[at], 0.0)
+        drift += apart
+        primal = np.linalg.norm(apart) / scale
+        dual = penalty * np.linalg.norm(np.sqrt(copies_of) * (consensus - before)) / scale
+        if primal < tolerance and dual < tolerance:
+            return MapState(consensus, program.objective(consensus), step, converged=True)
+        if step % 10 == 0 and step <= ADAPTING:
+            penalty, drift = _balanced(penalty, drift, primal, dual)
+    return MapState(consensus, program.objective(consensus), max_steps, converged=False)
+
+
+def _local_minimum(program: HingeProgram, target: Floats, norm: Floats, penalty: float) -> Floats:
+    """Return argmin_x w · max{0, a·x + c}^p + penalty / 2 · ‖x − target‖², for every potential at once."""
+    a, w = program.coefficients, program.weight
+    violation = np.maximum((a * target).sum(axis=1) + program.constant, 0.0)
+    # Along −a, a linear hinge moves by w / penalty but never past the point where it is satisfied.
+    linear = np.minimum(w / penalty, violation / norm)
+    square = 2.0 * w * violation / (penalty + 2.0 * w * norm)
+    local: Floats = target - np.where(program.squared, square, linear)[:, None] * a
+    return local
+
+
+def _balanced(penalty: float, drift: Floats, primal: float, dual: float) -> tuple[float, Floats]:
+    """Keep both residuals of one size: raise the penalty when the copies disagree, lower it when the values drift."""
+    if primal > 10.0 * dual and penalty < 1e4:
+        return penalty * 2.0, drift / 2.0
+    if dual > 10.0 * primal and penalty > 1e-4:
+        return penalty / 2.0, drift * 2.0
+    return penalty, drift

@@ -1,0 +1,107 @@
+"""`ukge train` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from ukge.cli import app
+from ukge.config import knobs, read_config
+from ukge.errors import ConfigError, DataError, RunError
+from ukge.estimator import UKGE
+from ukge.graph.synthetic import generate
+from ukge.graph.writers import write
+
+QUICK = ["--dim", "8", "--epochs", "4", "--every", "2", "--batch-size", "256"]
+runner = CliRunner()
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("facts") / "world.tsv"
+    write(generate(n_entities=300, n_facts=3000, seed=1).graph, path)
+    return path
+
+
+def test_train_a_file_and_load_the_run(facts: Path, tmp_path: Path) -> None:
+    arguments = ["train", str(facts), "--out", str(tmp_path / "run"), "--json", "--lr", "0.02", *QUICK]
+    result = runner.invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert told["run"] == str(tmp_path / "run")
+    assert (told["metric"], told["epochs"]) == ("mse", 4)
+    assert 0 < told["best"] < 1
+    assert read_config(tmp_path / "run" / "config.toml").optimiser.lr == 0.02
+    model = UKGE.load(tmp_path / "run")
+    assert model.trained is not None
+    assert model.trained.best == told["best"]
+
+
+def test_flags_go_before_the_file_and_the_file_before_the_preset(facts: Path, tmp_path: Path) -> None:
+    config = tmp_path / "c.toml"
+    config.write_text("[optimiser]\nlr = 0.03\nbatch_size = 300\n[model]\ndim = 64\n", encoding="utf-8")
+    out = tmp_path / "run"
+    arguments = ["train", str(facts), "--out", str(out), "--config", str(config), "--preset", "paper", *QUICK]
+    assert runner.invoke(app, arguments).exit_code == 0
+    used = read_config(out / "config.toml")
+    assert (used.model.dim, used.optimiser.batch_size) == (8, 256)  # flags
+    assert used.optimiser.lr == 0.03  # file
+    assert used.objective.l2 == 0.005  # preset
+
+
+def test_resume_needs_no_more_than_the_run(facts: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    assert runner.invoke(app, ["train", str(facts), "--out", str(out), *QUICK]).exit_code == 0
+    before = (out / "weights.safetensors").read_bytes()
+    (out / "weights.safetensors").unlink()
+    with pytest.raises(RunError, match=r"weights\.safetensors is missing"):
+        runner.invoke(app, ["train", "--resume", str(out)], catch_exceptions=False)
+    (out / "weights.safetensors").write_bytes(before)
+    result = runner.invoke(app, ["train", "--resume", str(out), "--json"])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["epochs"] == 4
+    assert (out / "weights.safetensors").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (["train"], ConfigError, "what to train on is missing"),
+        (["train", "synthetic", "--model", "transformer"], ConfigError, "unknown model 'transformer'"),
+        (["train", "synthetic", "--scorer", "distmul"], ConfigError, "Did you mean 'distmult'"),
+        (["train", "synthetic", "--metric", "auc"], ConfigError, "unknown metric 'auc'"),
+        (["train", "synthetic", "--preset", "best"], ConfigError, "unknown preset 'best'"),
+        (["train", "synthetic", "--dim", "0"], ConfigError, "model.dim must be at least 1"),
+        (["train", "synthetic", "--engine", "fused", "--sampler", "shared"], ConfigError, "--engine torch"),
+        (["train", "no-such-file.tsv"], DataError, "no-such-file.tsv"),
+        (["train", "--resume", "nowhere"], RunError, "nowhere is not a run directory"),
+        (["train", "synthetic", "--resume", "nowhere"], ConfigError, "Leave out DATA"),
+    ],
+)
+def test_mistakes_are_told(
+    arguments: list[str],
+    error: type[Exception],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error) as caught:
+        runner.invoke(app, arguments, catch_exceptions=False)
+    assert message in str(caught.value)
+    assert not (tmp_path / "runs").exists() or not any((tmp_path / "runs").rglob("weights*"))
+
+
+def test_every_setting_is_a_flag() -> None:
+    shown = runner.invoke(app, ["train", "--help"], env={"COLUMNS": "200"}).stdout
+    for knob in knobs():
+        assert f"--{knob.name.replace('_', '-')}" in shown
+
+
+def test_tensorboard_on_request(facts: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    assert runner.invoke(app, ["train", str(facts), "--out", str(out), "--tensorboard", *QUICK]).exit_code == 0
+    assert list((out / "tensorboard").glob("events.out.tfevents*"))

@@ -1,0 +1,176 @@
+"""Two engines, one truth: the fused engine agrees with PyTorch for every scorer × link × loss × optimiser."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ukge.config import Config
+from ukge.engines.base import GroundRules, Parameters, TrainingData
+from ukge.engines.fused import FusedEngine
+from ukge.engines.fused.engine import LINKS, LOSSES, OPTIMISERS, SCORERS
+from ukge.engines.torch_engine import TorchEngine, loss_and_gradients
+from ukge.links import links
+from ukge.model import init
+from ukge.scoring import scorers
+
+N_ENTITIES, N_RELATIONS, N_FACTS, DIM = 40, 5, 60, 8
+
+
+def a_graph(seed: int = 0, n_facts: int = N_FACTS) -> TrainingData:
+    rng = np.random.default_rng(seed)
+
+    def ids(bound: int, size: int) -> np.ndarray:
+        return rng.integers(bound, size=size).astype(np.int32)
+
+    rules = GroundRules(
+        ids(N_ENTITIES, 9),
+        ids(N_RELATIONS, 9),
+        ids(N_ENTITIES, 9),
+        rng.random(9).astype(np.float32),
+        rng.uniform(0.2, 2.0, 9).astype(np.float32),
+    )
+    return TrainingData(
+        ids(N_ENTITIES, n_facts),
+        ids(N_RELATIONS, n_facts),
+        ids(N_ENTITIES, n_facts),
+        rng.random(n_facts).astype(np.float32),
+        N_ENTITIES,
+        N_RELATIONS,
+        rules,
+    )
+
+
+def some_parameters(scorer: str, seed: int = 1) -> Parameters:
+    parameters = init(scorers.get(scorer), N_ENTITIES, N_RELATIONS, DIM, 0.6, seed)
+    parameters.link[:] = (0.8, 0.1)
+    return parameters
+
+
+def settings(scorer: str, link: str, **more: object) -> Config:
+    base = {"scorer": scorer, "link": link, "dim": DIM, "negatives": 3, "l2": 0.05, "rule_weight": 0.7, "threads": 2}
+    return Config().replace(**{**base, "rule_prior": 0.3, "negative_weight": 1.5, **more})
+
+
+@pytest.mark.parametrize("scorer", sorted(SCORERS))
+def test_losses_and_gradients_agree_for_every_link_and_loss(scorer: str) -> None:
+    data = a_graph()
+    rng = np.random.default_rng(2)
+    heads, tails = (rng.integers(N_ENTITIES, size=(N_FACTS, 3)).astype(np.int32) for _ in range(2))
+    assert data.rules is not None
+    for link in LINKS:
+        for loss in LOSSES:
+            config = settings(scorer, link, loss=loss, margin=2.0)
+            parameters = some_parameters(scorer)
+            everything = np.arange(len(data.rules), dtype=np.int32)
+            losses, gradients = FusedEngine(parameters.copy(), data, config).gradients(heads, tails, everything)
+            expected, truth = loss_and_gradients(
+                parameters, scorers.get(scorer), links.get(link), config.objective, data, heads, tails
+            )
+            assert losses.keys() == expected.keys()
+            for term, value in expected.items():
+                assert losses[term] == pytest.approx(value, rel=1e-5, abs=1e-6), (link, loss, term)
+            for name, gradient in truth.as_dict().items():
+                found = gradients.as_dict()[name]
+                np.testing.assert_allclose(found, gradient, rtol=1e-5, atol=1e-5, err_msg=f"{link} {loss} {name}")
+
+
+def test_every_scorer_and_link_of_the_registries_is_fused() -> None:
+    aliases = {name for name in scorers if any(scorers.get(name) == scorers.get(known) for known in SCORERS)}
+    assert set(scorers.names()) == aliases
+    assert set(links.names()) == set(LINKS)
+
+
+@pytest.mark.parametrize("optimiser", sorted(OPTIMISERS))
+def test_optimisers_take_the_same_steps(optimiser: str) -> None:
+    # Without negatives and rules nothing is drawn, so both engines see the same batches in the same order.
+    config = settings("distmult", "logistic", optimiser=optimiser, sampler="none", batch_size=17, lr=0.05)
+    plain = TrainingData(**{**vars(a_graph()), "rules": None})
+    ours, theirs = some_parameters("distmult"), some_parameters("distmult")
+    fused = FusedEngine(ours, plain, config)
+    torch_engine = TorchEngine(theirs, plain, config, scorers.get("distmult"), links.get("logistic"))
+    for number in range(3):
+        mine, reference = fused.epoch(number), torch_engine.epoch(number)
+        assert mine.loss == pytest.approx(reference.loss, rel=1e-4)
+    for name, array in theirs.as_dict().items():
+        np.testing.assert_allclose(ours.as_dict()[name], array, rtol=2e-4, atol=2e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("optimiser", sorted(OPTIMISERS))
+def test_the_number_of_threads_changes_no_bit(optimiser: str) -> None:
+    weights = []
+    for threads in (1, 2, 3):
+        config = settings("distmult", "rectifier", optimiser=optimiser, batch_size=25, threads=threads)
+        parameters = some_parameters("distmult")
+        engine = FusedEngine(parameters, a_graph(), config)
+        for number in range(3):
+            engine.epoch(number)
+        weights.append(parameters)
+    for other in weights[1:]:
+        for name, array in weights[0].as_dict().items():
+            np.testing.assert_array_equal(array, other.as_dict()[name])
+
+
+def test_state_goes_on_to_the_bit() -> None:
+    config = settings("distmult", "rectifier", batch_size=25)
+    whole, cut = some_parameters("distmult"), some_parameters("distmult")
+    engine = FusedEngine(whole, a_graph(), config)
+    for number in range(4):
+        engine.epoch(number)
+    first = FusedEngine(cut, a_graph(), config)
+    first.epoch(0)
+    first.epoch(1)
+    state = {name: array.copy() for name, array in first.state().items()}
+    second = FusedEngine(cut, a_graph(), config)
+    second.load_state(state)
+    second.epoch(2)
+    second.epoch(3)
+    for name, array in whole.as_dict().items():
+        np.testing.assert_array_equal(array, cut.as_dict()[name])
+
+
+def drawn(config: Config, data: TrainingData) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    engine = FusedEngine(some_parameters("distmult"), data, config)
+    order = np.arange(len(data))
+    engine._prepare(order, 0, np.array([len(data)]), np.uint64(12345))
+    buffers = engine._buffers
+    return buffers.facts[0], buffers.heads[0], buffers.tails[0]
+
+
+def test_corruptions_are_uniform() -> None:
+    data = a_graph(n_facts=4000)
+    _, heads, tails = drawn(settings("distmult", "rectifier", batch_size=4000), data)
+    for side in (heads, tails):
+        counts = np.bincount(side.ravel(), minlength=N_ENTITIES)
+        expected = side.size / N_ENTITIES
+        chi_square = float(((counts - expected) ** 2 / expected).sum())
+        assert chi_square < 73.0  # the 99.9 % quantile with 39 degrees of freedom
+
+
+def test_filtered_corruptions_are_never_observed() -> None:
+    data = a_graph(n_facts=4000)  # dense: half of all triples are observed
+    facts, heads, tails = drawn(settings("distmult", "rectifier", batch_size=4000, filter_observed=True), data)
+    observed = set(zip(data.head.tolist(), data.relation.tolist(), data.tail.tolist(), strict=True))
+    for i, fact in enumerate(facts):
+        h, r, t = int(data.head[fact]), int(data.relation[fact]), int(data.tail[fact])
+        assert not observed & {(int(other), r, t) for other in heads[i]}
+        assert not observed & {(h, r, int(other)) for other in tails[i]}
+
+
+def test_corruptions_in_range_were_seen_at_that_place() -> None:
+    data = a_graph(n_facts=60)
+    facts, heads, tails = drawn(settings("distmult", "rectifier", batch_size=60, in_range=True), data)
+    for i, fact in enumerate(facts):
+        same = data.relation == data.relation[fact]
+        assert set(heads[i].tolist()) <= set(data.head[same].tolist())
+        assert set(tails[i].tolist()) <= set(data.tail[same].tolist())
+
+
+def test_a_relation_whose_range_is_used_up_still_gets_unseen_facts() -> None:
+    head = np.array([0, 0, 1, 1], dtype=np.int32)
+    tail = np.array([2, 3, 2, 3], dtype=np.int32)
+    data = TrainingData(head, np.zeros(4, np.int32), tail, np.ones(4, np.float32), N_ENTITIES, N_RELATIONS)
+    config = settings("distmult", "rectifier", batch_size=4, in_range=True, filter_observed=True)
+    facts, _, tails = drawn(config, data)
+    for i, fact in enumerate(facts):
+        assert not {2, 3} & set(tails[i].tolist()), data.head[fact]

@@ -1,0 +1,78 @@
+"""`kill -9` at random moments, twenty times: nothing is lost and the result is the same to the bit."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from ukge.estimator import UKGE
+from ukge.graph.catalogue import save_dataset
+from ukge.graph.split import split
+from ukge.graph.synthetic import generate
+from ukge.runs import Run
+
+EPOCHS = 150
+SETTINGS: dict[str, Any] = {
+    "dim": 16,
+    "epochs": EPOCHS,
+    "every": 5,
+    "patience": 1000,
+    "batch_size": 128,
+    "threads": 1,
+    "checkpoint_seconds": 0.0,
+}
+
+# The driver forks a child per attempt, so that twenty attempts pay for imports once. It never trains itself. A run that
+# ends before it is killed is one that was resumed to its end; the next kill meets a new one.
+DRIVER = """
+import json, os, random, signal, sys, time
+from pathlib import Path
+from ukge.estimator import UKGE
+from ukge.graph.catalogue import open_dataset
+
+data, runs, settings = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
+dataset = open_dataset(data)
+moments = random.Random(0)
+kills = finished = 0
+while kills < 20 or finished == 0:
+    run = runs / str(finished)
+    child = os.fork()
+    if child == 0:
+        if (run / "manifest.json").is_file():
+            UKGE.resume(run, dataset)
+        else:
+            UKGE("ukge-rect", **settings).fit(dataset, out=run, reference=data)
+        os._exit(0)
+    if kills < 20:
+        time.sleep(moments.uniform(0.02, 1.0))
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        kills += 1
+    else:
+        assert os.WEXITSTATUS(status) == 0
+        finished += 1
+print(kills, finished)
+"""
+
+
+def test_killed_twenty_times_and_resumed(tmp_path: Path) -> None:
+    dataset = split(generate(n_entities=300, n_facts=3000, seed=1).graph, seed=0, name="world")
+    save_dataset(dataset, tmp_path / "data")
+    UKGE("ukge-rect", **SETTINGS).fit(dataset, out=tmp_path / "whole")
+    whole = tmp_path / "whole"
+    driver = [sys.executable, "-c", DRIVER, str(tmp_path / "data"), str(tmp_path / "runs"), json.dumps(SETTINGS)]
+    done = subprocess.run(driver, capture_output=True, text=True, check=False, timeout=500)
+    assert done.returncode == 0, done.stderr
+    kills, finished = (int(number) for number in done.stdout.split())
+    assert kills == 20
+    assert finished >= 1
+    for number in range(finished):
+        run = tmp_path / "runs" / str(number)
+        assert (run / "weights.safetensors").read_bytes() == (whole / "weights.safetensors").read_bytes()
+        trace = Run(run).trace()
+        assert [line["epoch"] for line in trace] == list(range(1, EPOCHS + 1))
+        assert [line["loss"] for line in trace] == [line["loss"] for line in Run(whole).trace()]

@@ -1,0 +1,95 @@
+"""The relational seam: DuckDB and Spark give the same results, and a wrong name is an error."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from ukge.errors import ConfigError
+from ukge.graph.uncertain import UncertainGraph
+from ukge.graph.vocabulary import Vocabulary
+from ukge.logic.engine import Engine, connect, using
+from ukge.logic.grounding import GroundingSettings, ground
+from ukge.logic.mining import MinedRules, MiningSettings, mine
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Engine]:
+    if importlib.util.find_spec("pyspark") is None:
+        pytest.skip("pyspark is not installed")
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("Spark needs Java, which is not installed")
+    started = connect("local[2]")
+    yield started
+    started.close()
+
+
+def random_graph(seed: int = 0, n_facts: int = 400) -> UncertainGraph:
+    rng = np.random.default_rng(seed)
+    ends = rng.integers(0, 25, (2, n_facts))
+    names = Vocabulary([f"e{i}" for i in range(25)]), Vocabulary(["p", "q", "r"], kind="relation")
+    return UncertainGraph.from_ids(ends[0], rng.integers(0, 3, n_facts), ends[1], rng.random(n_facts), *names)
+
+
+def figures(mined: MinedRules) -> dict[str, list[float]]:
+    return {str(one.rule): list(one.measures.as_dict().values()) for one in mined.scored}
+
+
+def test_spark_and_duckdb_agree(spark: Engine, tmp_path: Path) -> None:
+    graph = random_graph()
+    asked = MiningSettings(strong=0.5, min_support=2, min_hit_ratio=0.2)
+    with using("duckdb") as duckdb:
+        mined = {engine.name: mine(graph, asked, engine=engine) for engine in (duckdb, spark)}
+        told = {name: figures(one) for name, one in mined.items()}
+        assert set(told["duckdb"]) == set(told["spark"])
+        assert len(told["duckdb"]) > 10
+        for rule, values in told["duckdb"].items():
+            assert told["spark"][rule] == pytest.approx(values), rule
+        assert mined["duckdb"].report == mined["spark"].report
+        rules = mined["duckdb"].rules[:4]
+        settings = GroundingSettings(strong=0.5, best_only=True)
+        one = ground(graph, rules, settings, engine=duckdb)
+        other = ground(graph, rules, settings, engine=spark, out=tmp_path / "ground.parquet")
+    assert len(one) > 10
+    assert one.report == other.report
+    assert one.read().drop_columns(["body"]).to_pylist() == other.read().drop_columns(["body"]).to_pylist()
+    assert np.allclose(one.arrays().body, other.arrays().body)
+    assert [path.name for path in tmp_path.iterdir()] == ["ground.parquet"]
+
+
+def test_duckdb_spills_to_a_directory_that_it_removes(tmp_path: Path) -> None:
+    engine = connect("duckdb", memory="60MB", threads=1, spill=tmp_path)
+    (spill,) = tmp_path.iterdir()
+    numbers = pa.table({"n": pa.array(np.random.default_rng(0).permutation(3_000_000))})
+    table = engine.load(numbers)
+    ordered = engine.keep(table.order_by("n").mutate(text=table.n.cast("string")))
+    assert engine.rows(ordered.agg(n=ordered.text.nunique()))[0]["n"] == 3_000_000
+    assert list(spill.iterdir())
+    engine.close()
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_default_engine_is_closed_and_a_given_one_is_not() -> None:
+    with connect("duckdb") as engine:
+        with using(engine) as same:
+            assert same is engine
+        assert engine.rows(engine.load(pa.table({"n": [1]}))) == [{"n": 1}]
+
+
+@pytest.mark.parametrize("name", ["postgres", "spark:/host", "loca[2]", ""])
+def test_unknown_engines_list_the_known_ones(name: str) -> None:
+    with pytest.raises(ConfigError, match="unknown engine") as caught:
+        connect(name)
+    assert "duckdb, spark, local[N], spark://host:port" in str(caught.value.hint)
+
+
+def test_a_wrong_memory_limit_is_said() -> None:
+    with pytest.raises(ConfigError, match="DuckDB does not start"):
+        connect("duckdb", memory="much")

@@ -1,0 +1,84 @@
+"""Settings: one place, checked, the same in Python, TOML and flags."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from ukge.config import Config, from_dict, knobs, overlay, read_config, to_toml
+from ukge.errors import ConfigError
+from ukge.variants import DESCRIPTIONS, paper_settings, variant, variants
+
+
+def test_toml_round_trip(tmp_path: Path) -> None:
+    config = Config().replace(dim=64, lr=0.01, filter_observed=True, metric="ndcg")
+    (tmp_path / "c.toml").write_text(to_toml(config), encoding="utf-8")
+    assert read_config(tmp_path / "c.toml") == config
+
+
+def test_names_are_unique_over_sections() -> None:
+    assert [name for name, n in Counter(knob.name for knob in knobs()).items() if n > 1] == []
+
+
+def test_every_setting_has_help() -> None:
+    assert [knob.name for knob in knobs() if len(knob.help) < 10] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"dimm": 3}, "unknown setting 'dimm'"),
+        ({"dim": 0}, "model.dim must be at least 1, not 0"),
+        ({"dim": 1.5}, "model.dim must be a whole number, not 1.5"),
+        ({"lr": 0.0}, "optimiser.lr must be above 0"),
+        ({"lr": float("nan")}, "optimiser.lr must be a finite number"),
+        ({"filter_observed": 1}, "sampling.filter_observed must be true or false"),
+        ({"scorer": 3}, "model.scorer must be text"),
+    ],
+)
+def test_bad_settings_are_named(change: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Config().replace(**change)
+    assert message in str(caught.value)
+
+
+def test_unknown_sections_and_keys_of_a_file_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"settings: unknown section 'modell'"):
+        from_dict({"modell": {}})
+    file = tmp_path / "c.toml"
+    file.write_text("[model]\ndepth = 3\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"c\.toml: unknown setting 'model\.depth'"):
+        read_config(file)
+    file.write_text("[model\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="is not TOML"):
+        read_config(file)
+
+
+def test_a_file_changes_only_what_it_names(tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text("[optimiser]\nlr = 0.5\n", encoding="utf-8")
+    changed = overlay(variant("complex"), file)
+    assert changed == variant("complex").replace(lr=0.5)
+
+
+def test_every_model_has_a_description_and_paper_settings() -> None:
+    assert set(DESCRIPTIONS) == set(variants.names())
+    for name in variants:
+        for data in ("cn15k", "nl27k", "ppi5k", "other"):
+            settings = variant(name).replace(**paper_settings(name, data))
+            assert settings.sampling.tau == (0.70 if data == "ppi5k" else 0.85)
+
+
+def test_the_paper_preset_is_the_papers() -> None:
+    rect = variant("ukge-rect").replace(**paper_settings("ukge-rect", "cn15k"))
+    assert (rect.optimiser.lr, rect.model.dim, rect.optimiser.batch_size, rect.objective.l2) == (0.001, 128, 128, 0.005)
+    assert (rect.optimiser.beta1, rect.optimiser.beta2, rect.stopping.every) == (0.9, 0.99, 10)
+    assert paper_settings("ukge-logi", "nl27k")["batch_size"] == 512
+    assert paper_settings("ukge-p", "ppi5k")["batch_size"] == 256
+
+
+def test_an_unknown_model_lists_the_known() -> None:
+    with pytest.raises(ConfigError, match=r"Did you mean 'ukge-rect'\? Known: complex, distmult"):
+        variant("ukge-rec")

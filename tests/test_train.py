@@ -1,0 +1,218 @@
+"""The loop: stopping, keeping the best, resuming, refusing to diverge, and never seeing the test split."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ukge.config import Config
+from ukge.engines.base import GroundRules
+from ukge.errors import ConfigError, DataError, RunError
+from ukge.estimator import UKGE, as_ground_rules
+from ukge.graph.dataset import Dataset
+from ukge.graph.split import split
+from ukge.graph.synthetic import generate
+from ukge.memory import estimate, refuse_if_too_large
+from ukge.runs import Run
+from ukge.train import EpochEvent, train, training_data
+
+QUICK: dict[str, Any] = {
+    "dim": 8,
+    "epochs": 12,
+    "every": 2,
+    "batch_size": 256,
+    "lr": 0.02,
+    "threads": 1,
+    "checkpoint_seconds": 0.0,
+}
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    return split(generate(n_entities=300, n_facts=3000, seed=1).graph, seed=0, name="world")
+
+
+@pytest.fixture(scope="module")
+def trained(dataset: Dataset, tmp_path_factory: pytest.TempPathFactory) -> tuple[UKGE, Path]:
+    path = tmp_path_factory.mktemp("runs") / "whole"
+    return UKGE("ukge-rect", **QUICK).fit(dataset, out=path), path
+
+
+def test_training_learns(dataset: Dataset, trained: tuple[UKGE, Path]) -> None:
+    model, _ = trained
+    predicted = model.predict(dataset.val)
+    constant = float(dataset.train.confidence.mean())
+    assert np.mean((predicted - dataset.val.confidence) ** 2) < np.mean((constant - dataset.val.confidence) ** 2) * 1.5
+    events = model.trained.events if model.trained else []
+    assert events[-1].loss < 0.6 * events[0].loss
+
+
+def test_scrambling_the_test_split_changes_nothing(
+    dataset: Dataset, trained: tuple[UKGE, Path], tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(0)
+    scrambled = dataset.test[rng.permutation(len(dataset.test))].with_confidence(rng.random(len(dataset.test)))
+    other = UKGE("ukge-rect", **QUICK).fit(dataclasses.replace(dataset, test=scrambled), out=tmp_path / "run")
+    _, path = trained
+    assert (tmp_path / "run" / "weights.safetensors").read_bytes() == (path / "weights.safetensors").read_bytes()
+    first = [(line["epoch"], line["loss"], line["value"]) for line in Run(path).trace()]
+    assert first == [(line["epoch"], line["loss"], line["value"]) for line in Run(tmp_path / "run").trace()]
+    assert other.trained is not None
+    assert other.trained.best_epoch == Run(path).manifest()["result"]["best_epoch"]
+
+
+def test_the_best_epoch_is_kept_and_patience_stops(dataset: Dataset) -> None:
+    # A learning rate this large overfits within a few epochs.
+    config = Config().replace(**{**QUICK, "lr": 0.3, "epochs": 60, "every": 1, "patience": 3, "negatives": 2})
+    seen: list[EpochEvent] = []
+    result = train(dataset.train, dataset.val, config, callbacks=[seen.append])
+    values = [event.value for event in seen if event.value is not None]
+    assert result.best == min(values)
+    assert values.index(min(values)) + 1 == result.best_epoch
+    assert result.epochs == result.best_epoch + 3 < 60
+    again = train(dataset.train, dataset.val, config.replace(epochs=result.best_epoch))
+    np.testing.assert_array_equal(again.parameters.entity, result.parameters.entity)
+
+
+class _KilledError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("moment", [1, 3, 6, 11])
+def test_an_interrupted_run_ends_like_a_whole_one(
+    dataset: Dataset, trained: tuple[UKGE, Path], tmp_path: Path, moment: int
+) -> None:
+    def kill(event: EpochEvent) -> None:
+        if event.epoch == moment:
+            raise _KilledError
+
+    with pytest.raises(_KilledError):
+        UKGE("ukge-rect", **QUICK).fit(dataset, out=tmp_path / "cut", callbacks=[kill])
+    UKGE.resume(tmp_path / "cut", dataset)
+    _, path = trained
+    assert (tmp_path / "cut" / "weights.safetensors").read_bytes() == (path / "weights.safetensors").read_bytes()
+    assert [line["epoch"] for line in Run(tmp_path / "cut").trace()] == list(range(1, 13))
+
+
+def test_resuming_a_finished_run_changes_nothing(dataset: Dataset, trained: tuple[UKGE, Path]) -> None:
+    model, path = trained
+    before = (path / "weights.safetensors").read_bytes()
+    again = UKGE.resume(path, dataset)
+    assert (path / "weights.safetensors").read_bytes() == before
+    np.testing.assert_array_equal(again.predict(dataset.val), model.predict(dataset.val))
+
+
+def test_resuming_with_other_data_is_refused(dataset: Dataset, trained: tuple[UKGE, Path]) -> None:
+    other = dataclasses.replace(dataset, train=dataset.train[1:])
+    with pytest.raises(RunError, match=r"the train facts of .* have changed"):
+        UKGE.resume(trained[1], other)
+
+
+def test_divergence_stops_with_the_last_good_checkpoint(dataset: Dataset, tmp_path: Path) -> None:
+    settings = {**QUICK, "lr": 1e30, "optimiser": "adagrad"}
+    with pytest.raises(RunError, match="training diverged in epoch") as caught:
+        UKGE("ukge-rect", **settings).fit(dataset, out=tmp_path / "run")
+    assert "Lower --lr" in str(caught.value)
+    assert Run(tmp_path / "run").manifest()["status"] == "diverged"
+    with pytest.raises(RunError, match="not finished"):
+        UKGE.load(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    "model", ["ukge-rect", "ukge-logi", "ukge-n", "ukge-p", "transe", "distmult", "complex", "urge"]
+)
+def test_every_model_of_the_paper_trains_ranks_and_predicts(dataset: Dataset, model: str) -> None:
+    fitted = UKGE(model, **{**QUICK, "epochs": 4, "tau": 0.6}).fit(dataset)
+    predicted = fitted.predict(dataset.test)
+    assert np.isfinite(predicted).all()
+    assert predicted.min() >= 0.0
+    assert predicted.max() <= 1.0
+    fact = dataset.test[0]
+    answers = fitted.rank(fact.head, fact.relation, k=5)
+    assert len(answers) == 5
+    assert [a.confidence for a in answers] == sorted((a.confidence for a in answers), reverse=True)
+    heads = fitted.rank(relation=fact.relation, tail=fact.tail, k=3)
+    assert fitted.predict([(heads[0].entity, fact.relation, fact.tail)])[0] == pytest.approx(
+        heads[0].confidence, abs=1e-5
+    )
+
+
+def test_ground_rules_pull_their_heads_up(dataset: Dataset) -> None:
+    rng = np.random.default_rng(0)
+    head, tail = (rng.integers(len(dataset.entities), size=60).astype(np.int32) for _ in range(2))
+    ones = np.ones(60, np.float32)
+    rules = GroundRules(head, np.zeros(60, np.int32), tail, ones, ones)
+    strong = {**QUICK, "epochs": 20, "rules_per_fact": 0.5, "patience": 99}
+    with_rules = UKGE("ukge-rect", rule_weight=5.0, **strong).fit(dataset, rules=rules)
+    without = UKGE("ukge-p", **strong).fit(dataset, rules=rules)
+    told, untold = (m.predictor.confidence(head, rules.relation, tail) for m in (with_rules, without))
+    assert told.mean() > untold.mean() + 0.3
+
+
+def test_urge_ignores_relations(dataset: Dataset) -> None:
+    fitted = UKGE("urge", **{**QUICK, "epochs": 2}).fit(dataset)
+    fact = dataset.test[0]
+    values = {fitted.predict([(fact.head, relation, fact.tail)])[0] for relation in dataset.relations}
+    assert len(values) == 1
+
+
+def test_deterministic_models_learn_from_strong_facts_only(dataset: Dataset) -> None:
+    data = training_data(dataset.train, Config().replace(strong_only=True, tau=0.7))
+    assert len(data) == int((dataset.train.confidence > 0.7).sum()) < len(dataset.train)
+    assert (data.confidence == 1.0).all()
+    with pytest.raises(DataError, match="no training fact is strong"):
+        training_data(dataset.train, Config().replace(strong_only=True, tau=1.0))
+
+
+def test_save_and_load(dataset: Dataset, trained: tuple[UKGE, Path], tmp_path: Path) -> None:
+    model, path = trained
+    model.save(tmp_path / "saved")
+    for place in (path, tmp_path / "saved"):
+        np.testing.assert_array_equal(UKGE.load(place).predict(dataset.test), model.predict(dataset.test))
+    with pytest.raises(RunError, match="exists and is not empty"):
+        model.save(tmp_path / "saved")
+
+
+@pytest.mark.parametrize("name", ["config.toml", "entities.parquet", "weights.safetensors", "manifest.json"])
+def test_an_edited_file_of_a_run_is_named(
+    dataset: Dataset, trained: tuple[UKGE, Path], tmp_path: Path, name: str
+) -> None:
+    trained[0].save(tmp_path / "run")
+    file = tmp_path / "run" / name
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(bytes(content))
+    with pytest.raises(RunError, match=rf"{name} is damaged"):
+        UKGE.load(tmp_path / "run")
+
+
+def test_unknown_names_are_suggested(trained: tuple[UKGE, Path], dataset: Dataset) -> None:
+    name = dataset.entities[0]
+    with pytest.raises(DataError, match="unknown entity"):
+        trained[0].predict([(name + "x", dataset.relations[0], name)])
+    with pytest.raises(DataError, match="either a head or a tail"):
+        trained[0].rank(name)
+
+
+def test_too_large_a_model_is_refused_before_it_is_made() -> None:
+    needed = estimate(Config().replace(dim=1000), n_entities=50_000_000, n_relations=10, n_facts=1000)
+    assert needed.parameters == 4 * (50_000_000 * 1000 + 10 * 1000)
+    with pytest.raises(ConfigError, match=r"training needs about .* GiB of memory, and 8\.0 GiB are free") as caught:
+        refuse_if_too_large(needed, available=8 * 2**30)
+    assert "rowwise-adagrad" in str(caught.value)
+    small = estimate(Config().replace(dim=8), n_entities=100, n_relations=2, n_facts=1000)
+    refuse_if_too_large(small, available=2**30)
+    exhaustive = estimate(Config().replace(sampler="exhaustive"), 1_000_000, 10, 1000)
+    with pytest.raises(ConfigError, match="--negatives"):
+        refuse_if_too_large(exhaustive, available=4 * 2**30)
+
+
+def test_softlogic_becomes_ground_rules(dataset: Dataset) -> None:
+    rules = as_ground_rules(dataset.val[:5], weight=0.5)
+    assert rules is not None
+    assert rules.weight.tolist() == [0.5] * 5
+    np.testing.assert_allclose(rules.body, dataset.val.confidence[:5], rtol=1e-6)
