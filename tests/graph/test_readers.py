@@ -280,6 +280,8 @@ def test_networkx_graphs_that_are_wrong() -> None:
         read(nx.Graph([("a", "b")]))
     with pytest.raises(DataError, match=r"edge 0, column relation: attribute 'relation' is missing"):
         read(nx.DiGraph([("a", "b")]))
+    with pytest.raises(ConfigError, match=r"cannot map 'head'"):
+        read(nx.DiGraph([("a", "b")]), columns={"head": "x"})
     clash = nx.DiGraph()
     clash.add_edge(1, "1", relation="r", confidence=1.0)
     with pytest.raises(DataError, match="two nodes have one name"):

@@ -54,14 +54,14 @@ def test_arrow_and_table_number_names_by_first_occurrence(columns: list[list[str
 
 
 @settings(deadline=None, max_examples=40)
-@given(columns=st.lists(st.tuples(NAMES, NAMES), max_size=40), cut=st.integers(1, 7))
-def test_pieces_in_any_order_give_the_same_numbers(columns: list[tuple[str, str]], cut: int) -> None:
+@given(columns=st.lists(st.tuples(NAMES, NAMES), max_size=40), cut=st.integers(1, 7), parts=st.sampled_from([1, 2, 4]))
+def test_pieces_in_any_order_give_the_same_numbers(columns: list[tuple[str, str]], cut: int, parts: int) -> None:
     heads, tails = [pair[0] for pair in columns], [pair[1] for pair in columns]
-    encoder = BlockEncoder([0, 0])  # no room expected, so that it has to grow
-    for start in range(0, len(columns), cut):
-        encoder.add(0, pa.array(heads[start : start + cut], pa.string()))
-        encoder.add(1, pa.array(tails[start : start + cut], pa.string()))
-    ids, names = encoder.finish()
+    with BlockEncoder([0, 0], parts=parts) as encoder:  # no room expected, so that it has to grow
+        for start in range(0, len(columns), cut):
+            encoder.add(0, pa.array(heads[start : start + cut], pa.string()))
+            encoder.add(1, pa.array(tails[start : start + cut], pa.string()))
+        ids, names = encoder.finish()
     assert ([column.tolist() for column in ids], names.to_pylist()) == by_hand([heads, tails])
 
 
@@ -95,7 +95,7 @@ def test_long_names_that_share_hash_and_ends_stay_apart(monkeypatch: pytest.Monk
     ids = np.empty(3, np.int32)
     with np.errstate(over="ignore"):
         module._encode.py_func(
-            ends, data, 0, ids, np.zeros(64, np.uint64), np.empty(200, np.uint8), np.zeros(9, np.int64), 0
+            ends, data, 0, ids, np.zeros(64, np.uint64), np.empty(200, np.uint8), np.zeros(9, np.int64), 0, 0, 1
         )
     assert ids.tolist() == [0, 1, 0]
 

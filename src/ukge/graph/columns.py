@@ -50,6 +50,15 @@ def source_column(source: Any, length: int) -> pa.Array:
     return encoded.cast(SOURCE_TYPE)
 
 
+def joined_sources(sources: Sequence[pa.Array | None], lengths: Sequence[int]) -> pa.Array | None:
+    """Return the sources of several graphs, one after another, or None if none of them has any."""
+    if all(source is None for source in sources):
+        return None
+    text = pa.large_string()
+    known = zip(sources, lengths, strict=True)
+    return pa.concat_arrays([pa.nulls(n, text) if source is None else source.cast(text) for source, n in known])
+
+
 def names_column(values: Any, column: str) -> Names:
     """Return names as Arrow strings (or UTF-8 bytes), without a copy where they are that already."""
     if isinstance(values, (pa.Array, pa.ChunkedArray)):

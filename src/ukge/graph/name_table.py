@@ -83,32 +83,40 @@ def _same(known: Any, end: Any, data: Any, at: Any, length: Any) -> Any:
 
 
 @numba.njit(nogil=True, cache=True)
-def _encode(offsets: Any, data: Any, start: Any, ids: Any, table: Any, known: Any, ends: Any, count: Any) -> Any:
-    """Write the ids of the names from `start` on, adding new names; stop early when table or name store is full.
+def _encode(
+    offsets: Any, data: Any, start: Any, ids: Any, table: Any, known: Any, ends: Any, count: Any, part: Any, parts: Any
+) -> Any:
+    """Write the ids of this part's names from `start` on, adding new ones; stop when table or name store is full.
 
-    `table` holds four words per slot: the key and (length, id + 1). The bytes of name i are
-    `known[ends[i]:ends[i + 1]]`. Returns the next name to take and the number of known names.
+    `table` holds four words per slot: the key and (length, number + 1). The bytes of name i are
+    `known[ends[i]:ends[i + 1]]`, its id is `i * parts + part`. Returns the next name to take and how many are known.
     """
     slots = len(table) // 4
     mask = U(slots - 1)
     total = len(offsets) - 1
     keys = np.empty((_BLOCK, 4), np.uint64)
     seen = np.empty(_BLOCK, np.uint64)
+    mine = np.empty(_BLOCK, np.int64)
     while start < total:
-        block = min(_BLOCK, total - start)
-        for i in range(block):
-            at = offsets[start + i]
-            length = offsets[start + i + 1] - at
+        size = 0
+        stop = min(start + _BLOCK, total)
+        for name in range(start, stop):
+            at = offsets[name]
+            length = offsets[name + 1] - at
             first, middle, last = _key(data, at, length)
-            keys[i, 0] = first
-            keys[i, 1] = middle
-            keys[i, 2] = last
-            keys[i, 3] = _hash(first, middle, last, U(length)) & mask
-        for i in range(block):
+            h = _hash(first, middle, last, U(length))
+            keys[size, 0] = first
+            keys[size, 1] = middle
+            keys[size, 2] = last
+            keys[size, 3] = h & mask
+            mine[size] = name
+            size += (h >> U(48)) & U(parts - 1) == U(part)
+        for i in range(size):
             seen[i] = table[keys[i, 3] * U(4) + U(3)]
-        for i in range(block):
-            at = offsets[start + i]
-            length = offsets[start + i + 1] - at
+        for i in range(size):
+            name = mine[i]
+            at = offsets[name]
+            length = offsets[name + 1] - at
             slot = keys[i, 3]
             meta = seen[i]
             while True:
@@ -118,13 +126,13 @@ def _encode(offsets: Any, data: Any, start: Any, ids: Any, table: Any, known: An
                 if meta == U(0):
                     end = ends[count]
                     if 2 * count >= slots or count + 2 > len(ends) or end + length > len(known):
-                        return start + i, count
+                        return name, count
                     for k in range(length):
                         known[end + k] = data[at + k]
                     table[entry] = keys[i, 0]
                     table[entry + U(1)] = keys[i, 1]
                     table[entry + U(2)] = keys[i, 2]
-                    ids[start + i] = count
+                    ids[name] = count * parts + part
                     count += 1
                     table[entry + U(3)] = (U(length) << U(32)) | U(count)
                     ends[count] = end + length
@@ -137,11 +145,11 @@ def _encode(offsets: Any, data: Any, start: Any, ids: Any, table: Any, known: An
                 ):
                     found = np.int64(meta & U(0xFFFFFFFF)) - 1
                     if length <= _INLINE or _same(known, ends[found], data, at, length):
-                        ids[start + i] = found
+                        ids[name] = found * parts + part
                         break
                 slot = (slot + U(1)) & mask
                 meta = table[slot * U(4) + U(3)]
-        start += block
+        start = stop
     return start, count
 
 
@@ -171,10 +179,16 @@ def _renumber(ids: Any, new: Any, order: Any, count: Any) -> Any:
 
 
 class NameTable:
-    """Distinct names in the order in which they were first seen; the id of a name is its place in that order."""
+    """Distinct names, numbered in the order in which they were first seen.
 
-    def __init__(self, slots: int = _SLOTS) -> None:
-        self._table = np.zeros(4 * slots, np.uint64)
+    Of `parts` tables (a power of two) each knows the names whose hash falls to its `part`, so that threads can share
+    the work. The id of the part's name number i is `i * parts + part`.
+    """
+
+    def __init__(self, part: int = 0, parts: int = 1, *, slots: int = _SLOTS) -> None:
+        self._part = part
+        self._parts = parts
+        self._table = np.zeros(4 * slots // parts, np.uint64)
         self._known: Bytes = np.empty(1 << 16, np.uint8)
         self._ends: Offsets = np.zeros(1 << 12, np.int64)
         self._count = 0
@@ -189,25 +203,17 @@ class NameTable:
         return ends, self._known[: int(ends[-1])]
 
     def encode(self, offsets: npt.NDArray[np.integer], data: Bytes, ids: npt.NDArray[np.int32]) -> None:
-        """Write the ids of the names `data[offsets[i]:offsets[i + 1]]` into `ids`, adding names not seen before."""
-        ends = np.array(offsets, dtype=np.int64)
+        """Write the ids of the names `data[offsets[i]:offsets[i + 1]]` that are this part's, adding new ones."""
+        at = np.array(offsets, dtype=np.int64)
         data = data.view()
         data.flags.writeable = False  # one type of argument, hence one compilation
         start = 0
         while True:
-            start, self._count = _encode(ends, data, start, ids, self._table, self._known, self._ends, self._count)
-            if start == len(ends) - 1:
+            own = (self._table, self._known, self._ends, self._count, self._part, self._parts)
+            start, self._count = _encode(at, data, start, ids, *own)
+            if start == len(at) - 1:
                 return
-            self._grow(int(ends[start + 1] - ends[start]))
-
-    def renumber(self, columns: Sequence[npt.NDArray[np.int32]]) -> npt.NDArray[np.int32]:
-        """Renumber ids in place by their first occurrence, column by column; return the old ids in the new order."""
-        new = np.full(len(self), -1, np.int32)
-        order = np.empty(len(self), np.int32)
-        count = 0
-        for ids in columns:
-            count = _renumber(ids, new, order, count)
-        return order
+            self._grow(int(at[start + 1] - at[start]))
 
     def _grow(self, length: int) -> None:
         if 2 * self._count >= len(self._table) // 4:
@@ -221,3 +227,13 @@ class NameTable:
             room = np.empty(max(2 * len(self._known), used + length), np.uint8)
             room[:used] = self._known[:used]
             self._known = room
+
+
+def renumber(columns: Sequence[npt.NDArray[np.int32]], size: int) -> npt.NDArray[np.int32]:
+    """Renumber ids below `size` in place by first occurrence, column by column; return the old ids in the new order."""
+    new = np.full(size, -1, np.int32)
+    order = np.empty(size, np.int32)
+    count = 0
+    for ids in columns:
+        count = _renumber(ids, new, order, count)
+    return order[:count]

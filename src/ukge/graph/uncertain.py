@@ -12,12 +12,12 @@ import pyarrow as pa
 from ukge.errors import DataError, Problem
 from ukge.graph.checks import NOWHERE, Where, check_confidence
 from ukge.graph.columns import (
-    SOURCE_TYPE,
     Confidences,
     confidence_column,
     encode_column_names,
     fact_table,
     id_column,
+    joined_sources,
     names_column,
     same_length,
     single,
@@ -289,10 +289,7 @@ def concat(graphs: Sequence[UncertainGraph]) -> UncertainGraph:
     if not graphs:
         raise DataError("nothing to concatenate")
     first = graphs[0]
-    sources = None
-    if any(graph.source is not None for graph in graphs):
-        parts = [g.source if g.source is not None else pa.nulls(len(g), SOURCE_TYPE) for g in graphs]
-        sources = pa.concat_arrays([part.cast(pa.large_string()) for part in parts])
+    sources = joined_sources([graph.source for graph in graphs], [len(graph) for graph in graphs])
     values = np.concatenate([graph.confidence for graph in graphs])
     if all(g.entities == first.entities and g.relations == first.relations for g in graphs):
         head, relation, tail = (np.concatenate([g._column(c) for g in graphs]) for c in ("head", "relation", "tail"))

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ukge.errors import RuleError
+from ukge.graph.uncertain import UncertainGraph
 from ukge.logic.rules import Rule
 
 
@@ -90,6 +91,12 @@ class GroundRules:
         if self.table is not None:
             return self.table if columns is None else self.table.select(columns)
         return pq.read_table(self.path, columns=None if columns is None else list(columns))
+
+    def heads(self, graph: UncertainGraph) -> UncertainGraph:
+        """Return the heads as facts whose confidence is the truth of their body: what a file of ground rules holds."""
+        found = self.arrays()
+        body = np.clip(found.body, 0.0, 1.0)
+        return UncertainGraph.from_ids(found.head, found.relation, found.tail, body, graph.entities, graph.relations)
 
     def arrays(self) -> GroundArrays:
         """Return what a trainer needs. Rules with a negated head are refused: their heads have upper bounds instead."""

@@ -57,7 +57,7 @@ class MapState:
     converged: bool
 
 
-def solve(program: HingeProgram, *, tolerance: float = 1e-6, max_steps: int = 20_000, penalty: float = 1.0) -> MapState:
+def solve(program: HingeProgram, *, tolerance: float = 1e-7, max_steps: int = 20_000, penalty: float = 1.0) -> MapState:
     """Return the MAP state by ADMM. It rests when copies and values agree to `tolerance` (root mean square)."""
     used = program.coefficients != 0.0
     if not used.any():

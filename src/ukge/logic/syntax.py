@@ -59,13 +59,17 @@ def parse_rules(text: str, *, source: str = "rules") -> list[Rule]:
 
 def read_rules(path: str | Path) -> list[Rule]:
     """Read a rules file."""
+    return parse_rules(read_text(path), source=str(path))
+
+
+def read_text(path: str | Path) -> str:
+    """Return the text of a rules file, or say why it cannot be read."""
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        return Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise RuleError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise RuleError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}") from None
-    return parse_rules(text, source=str(path))
 
 
 def write_rules(path: str | Path, rules: Iterable[Rule], *, comment: str = "") -> None:

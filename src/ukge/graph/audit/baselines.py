@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from ukge.graph.audit.lookup import ByTriple, Floats
 from ukge.graph.dataset import Dataset
+from ukge.graph.keys import Keys
 from ukge.graph.uncertain import UncertainGraph
 
 
@@ -41,15 +42,15 @@ def trivial_baselines(dataset: Dataset, known: ByTriple) -> tuple[Baseline, ...]
         return ()
     asked = test if dataset.negatives is None else dataset.test_with_negatives()
     before = np.concatenate([train.confidence, dataset.val.confidence])
-    relation_mean = _relation_means(train)
-    twin = _twin_confidence(asked, known)
+    relation_mean = relation_means(train)
+    twin = twin_confidence(asked.keys(), asked.inverse_keys(), known)
     predictions: list[tuple[str, str, Floats]] = [
         ("constant, mean", "train", np.full(len(asked), train.confidence.mean())),
         ("constant, median", "train", np.full(len(asked), np.median(train.confidence))),
         ("constant, mean", "train+val", np.full(len(asked), before.mean())),
         ("constant, median", "train+val", np.full(len(asked), np.median(before))),
         ("relation mean", "train", relation_mean[asked.relation]),
-        ("relation median", "train", _relation_medians(train)[asked.relation]),
+        ("relation median", "train", relation_medians(train)[asked.relation]),
         ("twin, else relation mean", "train", np.where(np.isnan(twin), relation_mean[asked.relation], twin)),
         ("twin, else 0", "train", np.nan_to_num(twin)),
     ]
@@ -67,21 +68,23 @@ def _errors(predicted: Floats, truth: Floats) -> Errors:
     return Errors(float((off**2).mean()), float(np.abs(off).mean()))
 
 
-def _twin_confidence(asked: UncertainGraph, known: ByTriple) -> Floats:
-    """Return the confidence train gives the triple itself, else its inverse, else NaN."""
+def twin_confidence(keys: Keys, inverse_keys: Keys, known: ByTriple) -> Floats:
+    """Return the confidence train gives each triple itself, else its inverse, else NaN."""
     means = np.append(known.mean(), np.nan)
-    exact = means[known.find(asked.keys())]
-    return np.where(np.isnan(exact), means[known.find(asked.inverse_keys())], exact)
+    exact = means[known.find(keys)]
+    return np.where(np.isnan(exact), means[known.find(inverse_keys)], exact)
 
 
-def _relation_means(train: UncertainGraph) -> Floats:
+def relation_means(train: UncertainGraph) -> Floats:
+    """Return the mean confidence of each relation; one that train does not have gets the mean of all facts."""
     n = train.n_relations
     count = np.bincount(train.relation, minlength=n)
     total = np.bincount(train.relation, weights=train.confidence, minlength=n)
     return np.where(count > 0, total / np.maximum(count, 1), train.confidence.mean())
 
 
-def _relation_medians(train: UncertainGraph) -> Floats:
+def relation_medians(train: UncertainGraph) -> Floats:
+    """Return the median confidence of each relation; one that train does not have gets the median of all facts."""
     n = train.n_relations
     ordered = train.confidence[np.lexsort((train.confidence, train.relation))]
     count: npt.NDArray[np.int64] = np.bincount(train.relation, minlength=n)

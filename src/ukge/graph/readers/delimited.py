@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from ukge.errors import ConfigError, DataError, Problem
-from ukge.graph.checks import Where
+from ukge.graph.checks import NAME_HINT, Where
 from ukge.graph.columns import confidence_column
 from ukge.graph.files import compression_of, open_arrow
 from ukge.graph.formats import Format
@@ -94,8 +94,10 @@ def _read(
     *,
     quoted: bool,
 ) -> Parsed:
-    if len(delimiter.encode()) != 1:
-        raise ConfigError(f"delimiter {delimiter!r} is not one ASCII character", hint="A tab is '\\t'.")
+    if len(delimiter.encode()) != 1 or delimiter in '"\r\n':
+        raise ConfigError(
+            f"delimiter {delimiter!r} cannot separate columns", hint="Give one ASCII character, like ','."
+        )
     layout, ignored = _layout(path, request, columns, header, delimiter, quoted=quoted)
     parsed = _parse_stream(path, layout) if _is_large(path, request) else _parse_whole(path, layout)
     if parsed.rows == 0:
@@ -122,6 +124,7 @@ def _parse_stream(path: Path, layout: Layout) -> Parsed:
         facts = encode_blocks(parse_blocks(path, layout), _expected_rows(path))
     if facts.has_empty_names:
         diagnose(path, layout)
+        raise DataError("some names are empty", source=str(path), hint=NAME_HINT)
     return Parsed(
         head=facts.head,
         relation=facts.relation,

@@ -18,21 +18,28 @@ from ukge.graph.readers.records import Record, not_utf8, raw_text, records
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
 _INTEGER = re.compile(r"-?[0-9]+|0[xX][0-9a-fA-F]+")
 _ARROW_BLANKS = " \t"
+_NOTHING = "(?!)"
+_FINE_NUMBERS: dict[tuple[float | None, float | None], str] = {
+    (0.0, 1.0): r"(?:0(?:\.[0-9]+)?|1(?:\.0+)?)",
+    (0.0, 1000.0): "(?:[0-9]{1,3}|1000)",
+    (None, None): r"[0-9]{1,15}(?:\.[0-9]+)?",
+}
 
 
 def diagnose(path: Path, layout: Layout) -> None:
     """Raise `DataError` with the first offenders and their count, if there are any."""
     found = Findings(str(path))
     checked = 0
-    for line, cells in data_records(path, layout):
+    for line, cells in data_records(path, layout, _fine_lines(layout)):
         checked += 1
-        _check_record(line, cells, layout, found)
+        if cells:
+            _check_record(line, cells, layout, found)
     found.stop(checked)
 
 
-def data_records(path: Path, layout: Layout) -> Iterator[Record]:
-    """Yield the records after the header."""
-    for line, cells in records(path, layout.delimiter, quoted=layout.quoted):
+def data_records(path: Path, layout: Layout, fine: re.Pattern[str] | None = None) -> Iterator[Record]:
+    """Yield the records after the header; those that match `fine` come without cells."""
+    for line, cells in records(path, layout.delimiter, quoted=layout.quoted, fine=fine):
         if line > layout.header_lines:
             yield line, cells
 
@@ -48,6 +55,21 @@ def lines_of(path: Path, layout: Layout, rows: Rows) -> Sequence[int]:
         if row in wanted:
             found[row] = line
     return [found[row] for row in rows.tolist()]
+
+
+def _fine_lines(layout: Layout) -> re.Pattern[str]:
+    """Return what only faultless lines match, so that few are left to be looked at closely."""
+    between = re.escape(layout.delimiter)
+    text = f"[^{between}\udc80-\udcff]*"
+    columns = [text] * layout.width
+    for field in layout.fields:
+        if field.kind == "name":
+            columns[field.position] = f"(?!{between})[!-~]{text}"
+        elif field.kind == "number":
+            columns[field.position] = _FINE_NUMBERS.get((field.low, field.high), _NOTHING)
+        elif field.kind == "id":
+            columns[field.position] = _NOTHING
+    return re.compile(between.join(columns))
 
 
 def _check_record(line: int, cells: list[str], layout: Layout, found: Findings) -> None:

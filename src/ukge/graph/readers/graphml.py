@@ -19,7 +19,7 @@ from ukge.graph.files import DAMAGED_HINT, damaged, open_bytes
 from ukge.graph.formats import Format
 from ukge.graph.readers.findings import Findings
 from ukge.graph.readers.formats import readers
-from ukge.graph.readers.layout import RECOGNISED, ColumnMap
+from ukge.graph.readers.layout import RECOGNISED, ColumnMap, edge_attributes
 from ukge.graph.readers.parsed import Parsed, Request
 
 _HINT = "Every edge needs data for its relation and its confidence; columns= names the attributes if they differ."
@@ -55,7 +55,7 @@ class _Document:
 
     def __init__(self, path: Path, columns: ColumnMap | None, name: str | None) -> None:
         self.found = Findings(str(path))
-        self._columns = {role: str(wanted) for role, wanted in (columns or {}).items()}
+        self._columns = edge_attributes(columns)
         self._name = name
         self._keys: dict[str, tuple[str, str]] = {}
         self._defaults: dict[str, str] = {}

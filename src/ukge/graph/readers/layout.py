@@ -109,6 +109,15 @@ def assign_roles(
     return roles
 
 
+def edge_attributes(columns: ColumnMap | None) -> dict[str, str]:
+    """Return the edge attributes that `columns` names; head and tail are the ends of an edge and cannot be mapped."""
+    known = ("relation", "confidence", "source")
+    for role, wanted in (columns or {}).items():
+        if role not in known or not isinstance(wanted, str):
+            raise ConfigError(f"columns= cannot map {role!r} to {wanted!r}", hint=f"Edges have: {', '.join(known)}.")
+    return {role: str(wanted) for role, wanted in (columns or {}).items()}
+
+
 def _position(wanted: str | int, width: int, header: Sequence[str] | None, source: str | None) -> int:
     if isinstance(wanted, int):
         if not 0 <= wanted < width:

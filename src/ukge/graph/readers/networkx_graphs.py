@@ -11,13 +11,13 @@ from ukge.graph.checks import Where
 from ukge.graph.formats import Format
 from ukge.graph.readers.findings import Findings
 from ukge.graph.readers.formats import readers
-from ukge.graph.readers.layout import ColumnMap
+from ukge.graph.readers.layout import ColumnMap, edge_attributes
 from ukge.graph.readers.parsed import Parsed, Request
 
 
 def read_networkx(graph: Any, request: Request, *, columns: ColumnMap | None = None) -> Parsed:
     """Read the edges of a DiGraph or MultiDiGraph; `columns` names the attributes that hold relation and confidence."""
-    names = {"relation": "relation", "confidence": "confidence", "source": "source", **(columns or {})}
+    names = {"relation": "relation", "confidence": "confidence", "source": "source", **edge_attributes(columns)}
     found = Findings("NetworkX graph", "edge")
     if not graph.is_directed():
         hint = "Facts have a direction: give graph.to_directed() if every edge holds both ways."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,10 +15,11 @@ from ukge.graph.readers.findings import Findings
 Record = tuple[int, list[str]]
 
 
-def records(path: Path, delimiter: str, *, quoted: bool) -> Iterator[Record]:
+def records(path: Path, delimiter: str, *, quoted: bool, fine: re.Pattern[str] | None = None) -> Iterator[Record]:
     """Yield each line that is not blank as (line number from 1, cells); a quoted record is numbered by its first line.
 
-    Raises `DataError` where compressed data is damaged and where a quoted field never ends.
+    Lines without quoting that match `fine` are not worth splitting: they come without cells. Raises `DataError` where
+    compressed data is damaged and where a quoted field never ends.
     """
     line = 0
     try:
@@ -26,7 +28,7 @@ def records(path: Path, delimiter: str, *, quoted: bool) -> Iterator[Record]:
                 for line, row in enumerate(text, start=1):
                     bare = row.rstrip("\n")
                     if bare:
-                        yield line, bare.split(delimiter)
+                        yield line, [] if fine is not None and fine.fullmatch(bare) else bare.split(delimiter)
             return
         with open_text(path, newline="") as text:
             rows = csv.reader(text, delimiter=delimiter)

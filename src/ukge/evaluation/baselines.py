@@ -1,0 +1,93 @@
+"""What needs no model, as predictors: constants, relation means and looking the answer up in train.
+
+Their predictions are those of the audit. They stand beside every model, because a figure means little until one knows
+what it costs nothing to reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from ukge.evaluation.answers import Known, Queries
+from ukge.evaluation.predictions import Floats, Ids, Numbers, Predictor
+from ukge.graph.audit.baselines import relation_means, relation_medians, twin_confidence
+from ukge.graph.audit.lookup import ByTriple
+from ukge.graph.keys import triple_keys
+from ukge.graph.uncertain import UncertainGraph
+
+
+class ByRelation:
+    """One confidence per relation; all entities tie as answers to a query."""
+
+    def __init__(self, by_relation: Floats, n_entities: int) -> None:
+        self.by_relation = by_relation
+        self._n_entities = n_entities
+
+    @property
+    def n_entities(self) -> int:
+        """How many entities can be an answer."""
+        return self._n_entities
+
+    def confidence(self, head: Ids, relation: Ids, tail: Ids) -> Numbers:  # noqa: ARG002
+        """Return the confidence of each fact's relation."""
+        return self.by_relation[relation]
+
+    def tail_scores(self, head: Ids, relation: Ids) -> Numbers:  # noqa: ARG002
+        """Return the same score for every entity."""
+        return self._level(relation)
+
+    def head_scores(self, relation: Ids, tail: Ids) -> Numbers:  # noqa: ARG002
+        """Return the same score for every entity."""
+        return self._level(relation)
+
+    def _level(self, relation: Ids) -> npt.NDArray[np.float32]:
+        return np.repeat(self.by_relation[relation].astype(np.float32)[:, None], self.n_entities, axis=1)
+
+
+class TwinLookUp(ByRelation):
+    """The confidence that train gives the fact itself, else its inverse, else that of its relation."""
+
+    def __init__(self, train: UncertainGraph, otherwise: Floats) -> None:
+        super().__init__(otherwise, train.n_entities)
+        self._known = ByTriple.of(train.keys(), train.confidence)
+        self._n_relations = train.n_relations
+        self._tails, self._heads = Known(train, "tail"), Known(train, "head")
+
+    def confidence(self, head: Ids, relation: Ids, tail: Ids) -> Numbers:
+        """Return what train says of each fact or of its inverse."""
+        size = (self.n_entities, self._n_relations)
+        keys, inverse = triple_keys(head, relation, tail, *size), triple_keys(tail, relation, head, *size)
+        twin = twin_confidence(keys, inverse, self._known)
+        return np.where(np.isnan(twin), self.by_relation[relation], twin)
+
+    def tail_scores(self, head: Ids, relation: Ids) -> Numbers:
+        """Return the confidence of every entity as tail."""
+        return self._looked_up(head, relation, exact=self._tails, inverse=self._heads)
+
+    def head_scores(self, relation: Ids, tail: Ids) -> Numbers:
+        """Return the confidence of every entity as head."""
+        return self._looked_up(tail, relation, exact=self._heads, inverse=self._tails)
+
+    def _looked_up(self, given: Ids, relation: Ids, *, exact: Known, inverse: Known) -> Numbers:
+        scores = self._level(relation)
+        for known in (inverse, exact):  # the fact itself goes before its inverse
+            answers = known.answers(Queries(known.side, given, relation))
+            scores[answers.query, answers.entity] = answers.confidence
+        return scores
+
+
+def baseline_predictors(train: UncertainGraph) -> Mapping[str, Predictor]:
+    """Return the trivial baselines fitted to the training facts, by the names that the audit gives them."""
+    n_entities, n_relations = train.n_entities, train.n_relations
+    means = relation_means(train)
+    return {
+        "constant, mean": ByRelation(np.full(n_relations, train.confidence.mean()), n_entities),
+        "constant, median": ByRelation(np.full(n_relations, np.median(train.confidence)), n_entities),
+        "relation mean": ByRelation(means, n_entities),
+        "relation median": ByRelation(relation_medians(train), n_entities),
+        "twin, else relation mean": TwinLookUp(train, means),
+        "twin, else 0": TwinLookUp(train, np.zeros(n_relations)),
+    }

@@ -1,0 +1,269 @@
+"""The protocols: three exist in the literature and must never be mixed, and one of ours looks behind the leaks.
+
+- `paper`: test facts and negative links together; nDCG where the gain of every fact of train, validation and test
+  counts and all entities are candidates; strong facts among the same test set.
+- `split`: errors on facts and on negative links apart; nDCG and ranks leave out the tails that train knows.
+- `positives`: errors on the test facts alone; filtered link prediction on both sides.
+- `clean`: the paper's protocol on a leak-safe split, with true negatives of several kinds.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ukge.errors import DataError
+from ukge.evaluation.answers import SIDES, Answers, Asked, Known, Queries, Side
+from ukge.evaluation.tasks import (
+    LINK_COLUMNS,
+    ClassificationTask,
+    ConfidenceTask,
+    ErrorsApart,
+    LinkTask,
+    RankingTask,
+    Task,
+)
+from ukge.graph.audit.lookup import ByTriple
+from ukge.graph.audit.negatives import examine_negatives
+from ukge.graph.dataset import Dataset
+from ukge.graph.keys import contains, pair_keys
+from ukge.graph.negatives import MIXED, negative_links
+from ukge.graph.uncertain import UncertainGraph, concat
+from ukge.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a protocol leaves open: τ of strong facts, the seed of all draws, and bounds on drawn samples."""
+
+    tau: float = 0.85
+    seed: int = 0
+    most_queries: int = 2000
+    most_fitted: int = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A protocol prepared for one data set: its tasks, and what a reader of its tables must know."""
+
+    protocol: str
+    about: str
+    dataset: Dataset
+    settings: Settings
+    tasks: tuple[Task, ...]
+    notes: tuple[str, ...]
+
+
+class EvaluationProtocol(ABC):
+    """How a data set becomes tasks."""
+
+    name: ClassVar[str]
+    about: ClassVar[str]
+
+    def __init__(self, dataset: Dataset, settings: Settings) -> None:
+        if len(dataset.test) == 0:
+            raise DataError(
+                f"data set {dataset.name!r} has no test facts to judge by",
+                hint="Train on a data set with a test part, or on one file or a benchmark, which are split.",
+            )
+        self.dataset = dataset
+        self.settings = settings
+        self.notes: list[str] = []
+
+    @abstractmethod
+    def tasks(self) -> tuple[Task, ...]:
+        """Return the tasks."""
+
+    def plan(self) -> Plan:
+        """Return the protocol, prepared."""
+        tasks = self.tasks()
+        return Plan(self.name, self.about, self.dataset, self.settings, tasks, tuple(self.notes))
+
+    def negatives(self) -> UncertainGraph:
+        """Return the negative links that come with the data, else new ones."""
+        dataset = self.dataset
+        if dataset.negatives is None:
+            self.notes.append(
+                f"{dataset.name} has no negative links; {len(dataset.test):,} were drawn as the paper's are, none a fact"
+            )
+            return negative_links(dataset, kind="paper", seed=self.settings.seed)
+        whole = dataset.whole()
+        pairs = np.sort(pair_keys(dataset.train.head, dataset.train.tail, whole.n_entities))
+        found = examine_negatives(dataset, whole, ByTriple.of(whole.keys(), whole.confidence), pairs)
+        if found is not None and found.facts:
+            self.notes.append(
+                f"{found.facts:,} of {found.rows:,} negative links are facts of the graph: on test facts and negative "
+                f"links together an honest model cannot get below an MSE of {found.floor_mse:.5f}"
+            )
+        return dataset.negatives
+
+    def queries(self) -> Queries:
+        """Return the queries (h, r, ?) that come with the data, else those of test facts, at most so many."""
+        dataset, most = self.dataset, self.settings.most_queries
+        if dataset.queries is not None:
+            return Queries("tail", dataset.queries[:, 0], dataset.queries[:, 1])
+        asked = Asked.of(dataset.test, "tail").queries
+        chosen = np.arange(len(asked))
+        if len(asked) > most:
+            chosen = np.sort(np.random.default_rng(self.settings.seed).choice(len(asked), most, replace=False))
+        self.notes.append(
+            f"{dataset.name} has no ranking queries; {len(chosen):,} of the {len(asked):,} queries (h, r, ?) of its "
+            "test facts are asked"
+        )
+        return Queries("tail", asked.given[chosen], asked.relation[chosen])
+
+    def ranking(self, queries: Queries, *, excluding_train: bool) -> RankingTask:
+        """Return the ranking of tails by gain; a repeated fact has the mean of its confidences for gain."""
+        dataset, n = self.dataset, len(queries)
+        if not excluding_train:
+            gains = Known(dataset.whole(), "tail").answers(queries)
+            title = f"{n:,} queries, gains of train, validation and test, all entities are candidates"
+            return RankingTask(queries, gains, Answers.none(n), "ranking", title)
+        excluded = Known(dataset.train, "tail").answers(queries)
+        held_out = Known(concat([dataset.val, dataset.test]), "tail").answers(queries)
+        gains = held_out.without(excluded, dataset.train.n_entities)
+        asked = int((np.bincount(gains.query, weights=gains.confidence, minlength=n) > 0).sum())
+        title = f"{asked:,} queries, gains of validation and test, tails known to train are no candidates"
+        return RankingTask(queries, gains, excluded, "ranking_held_out", title)
+
+    def links(self, known: UncertainGraph, sides: tuple[Side, ...], title: str, columns: tuple[str, ...]) -> LinkTask:
+        """Return the link prediction of the test facts."""
+        facts = self.dataset.test
+        asked = {side: Asked.of(facts, side) for side in sides}
+        answers = {side: Known(known, side).answers(each.queries) for side, each in asked.items()}
+        return LinkTask(facts, answers, asked, f"{len(facts):,} test facts, {title}", columns)
+
+    def classification(self, negatives: UncertainGraph, kind: str) -> tuple[Task, ...]:
+        """Return the classification of test facts and negative links, or nothing where one class is missing.
+
+        The classifier learns from training facts and as many negative links drawn like those of the test: it has to
+        tell strong facts from both, in the shares in which the test holds them.
+        """
+        dataset, settings = self.dataset, self.settings
+        rng = np.random.default_rng(settings.seed)
+        train = dataset.train
+        if len(train) > settings.most_fitted:
+            train = train[np.sort(rng.choice(len(train), settings.most_fitted, replace=False))]
+        strong = train.confidence > settings.tau
+        if strong.all() or not strong.any():
+            which = "all training facts are" if strong.any() else "no training fact is"
+            self.notes.append(f"{which} strong at τ = {settings.tau:g}: classification is left out")
+            return ()
+        false = negative_links(dataset.train, like=train, kind=kind, seed=settings.seed)
+        facts = concat([dataset.test, negatives])
+        share = float((facts.confidence > settings.tau).mean())
+        title = f"{len(facts):,} test facts and negative links, {share:.1%} strong at τ = {settings.tau:g}"
+        return (ClassificationTask(concat([train, false]), facts, settings.tau, title),)
+
+
+protocols: Registry[type[EvaluationProtocol]] = Registry("protocol")
+
+
+@protocols.register("paper")
+class Paper(EvaluationProtocol):
+    """The protocol of the paper's three tables."""
+
+    name = "paper"
+    about = "test facts and negative links together, as in the UKGE paper"
+
+    def tasks(self) -> tuple[Task, ...]:
+        """Return confidence prediction, ranking and classification."""
+        negatives = self.negatives()
+        facts = concat([self.dataset.test, negatives])
+        title = f"{len(self.dataset.test):,} test facts and {len(negatives):,} negative links"
+        return (
+            ConfidenceTask(facts, title),
+            self.ranking(self.queries(), excluding_train=False),
+            *self.classification(negatives, "paper"),
+        )
+
+
+@protocols.register("split")
+class Split(EvaluationProtocol):
+    """The protocol of PASSLEAF and UPGAT."""
+
+    name = "split"
+    about = "facts and negative links apart, tails known to train left out, as in PASSLEAF and UPGAT"
+
+    def tasks(self) -> tuple[Task, ...]:
+        """Return errors apart, ranking without training tails, and tail ranks without training tails."""
+        test, negatives = self.dataset.test, self.negatives()
+        columns = ("mr", "mrr", "wmr", "wmrr", "whits_10", "whits_20", "whits_40")
+        title = f"{len(test):,} test facts, {len(negatives):,} negative links"
+        return (
+            ErrorsApart({"positives": test, "negatives": negatives}, title),
+            self.ranking(self.queries(), excluding_train=True),
+            self.links(self.dataset.train, ("tail",), "filtered of what train knows", columns),
+        )
+
+
+@protocols.register("positives")
+class Positives(EvaluationProtocol):
+    """The protocol of unKR, ssCDL and QUEST."""
+
+    name = "positives"
+    about = "test facts only, filtered link prediction on both sides, as in unKR, ssCDL and QUEST"
+
+    def tasks(self) -> tuple[Task, ...]:
+        """Return confidence prediction on facts and link prediction."""
+        known = self.dataset.whole()
+        return (
+            ConfidenceTask(self.dataset.test, f"{len(self.dataset.test):,} test facts"),
+            self.links(known, SIDES, "filtered of all facts of the graph", LINK_COLUMNS),
+        )
+
+
+@protocols.register("clean")
+class Clean(EvaluationProtocol):
+    """The paper's protocol where nothing leaks and no negative link is a fact."""
+
+    name = "clean"
+    about = "the paper's protocol on a leak-safe split, with true negatives of several kinds"
+
+    def tasks(self) -> tuple[Task, ...]:
+        """Return the paper's tasks, errors by kind of negative link, and ranking without training tails."""
+        self._refuse_leaks()
+        test, kinds = self.dataset.test, self._kinds()
+        negatives = concat(list(kinds.values()))
+        facts = concat([test, negatives])
+        title = f"{len(test):,} test facts and {len(negatives):,} true negatives"
+        queries = self.queries()
+        return (
+            ConfidenceTask(facts, f"{title}, {len(kinds)} kinds"),
+            ErrorsApart({"positives": test, **kinds}, title),
+            self.ranking(queries, excluding_train=False),
+            self.ranking(queries, excluding_train=True),
+            *self.classification(negatives, "mixture" if len(kinds) == len(MIXED) else next(iter(kinds))),
+        )
+
+    def _refuse_leaks(self) -> None:
+        train, test = self.dataset.train, self.dataset.test
+        known = np.sort(pair_keys(train.head, train.tail, train.n_entities))
+        leaked = int(contains(known, pair_keys(test.head, test.tail, test.n_entities)).sum())
+        if leaked:
+            raise DataError(
+                f"protocol clean needs a leak-safe split: train links the entities of {leaked:,} of {len(test):,} test "
+                f"facts of {self.dataset.name}",
+                hint="Train on a leak-safe split (ukge train DATA --leak-safe) and evaluate that run.",
+            )
+
+    def _kinds(self) -> dict[str, UncertainGraph]:
+        """Return true negatives of each kind, together as many as test facts; a kind that has too few is left out."""
+        share = max(1, len(self.dataset.test) // len(MIXED))
+        kinds: dict[str, UncertainGraph] = {}
+        taken = np.zeros(0, dtype=np.int64)
+        for number, kind in enumerate(MIXED):
+            try:
+                links = negative_links(self.dataset, kind=kind, n=share, seed=self.settings.seed + number)
+            except DataError as error:
+                self.notes.append(f"no negative links of kind {kind}: {error.what.splitlines()[0]}")
+                continue
+            links = links[~contains(taken, links.keys())]
+            taken = np.sort(np.concatenate([taken, links.keys()]))
+            kinds[kind] = links
+        if not kinds:
+            raise DataError(f"no true negative link was found for {self.dataset.name}", hint="Is the graph complete?")
+        return kinds

@@ -1,0 +1,203 @@
+"""The tasks that protocols are made of: facts or queries, bound to the metrics that judge the answers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ukge.evaluation.answers import SIDES, Answers, Asked, Queries, Side
+from ukge.evaluation.bootstrap import Bootstrap
+from ukge.evaluation.calibration import Calibration, RankCorrelation, calibration_sample
+from ukge.evaluation.classification import (
+    Classification,
+    PrecisionRecall,
+    StrongFacts,
+    classification_sample,
+    precision_recall,
+)
+from ukge.evaluation.confidence import ConfidenceErrors, error_sample
+from ukge.evaluation.link_prediction import LinkMetrics, link_sample
+from ukge.evaluation.metric import Figure, Metric, figures_of, metrics_of
+from ukge.evaluation.ndcg import Ndcg, ndcg_sample, per_query_ndcg
+from ukge.evaluation.predictions import ConfidencePredictor, Floats, Numbers, Predictor, Ranker
+from ukge.evaluation.ranks import Ranks, RawAndFiltered, filtered_ranks
+from ukge.graph.uncertain import UncertainGraph
+
+BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table of results: `columns` are the metrics to show (all if empty), `brief` whether a terminal shows it."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...] = ()
+    brief: bool = True
+
+
+Figures = Mapping[str, tuple[Figure, ...]]
+"""Figures by the name of their table."""
+
+
+class Task(ABC):
+    """What a predictor is asked, and how the answers are judged."""
+
+    tables: tuple[Table, ...]
+
+    @abstractmethod
+    def measure(self, predictor: Predictor, bootstrap: Bootstrap) -> Figures:
+        """Return the figures of a predictor."""
+
+
+class ConfidenceTask(Task):
+    """Predict the confidence of facts: errors, calibration and order."""
+
+    def __init__(self, facts: UncertainGraph, title: str) -> None:
+        self.facts = facts
+        self.tables = (Table("confidence", f"Confidence prediction: {title}"),)
+
+    def predict(self, predictor: ConfidencePredictor) -> Numbers:
+        """Return the predicted confidence of each fact."""
+        return predictor.confidence(self.facts.head, self.facts.relation, self.facts.tail)
+
+    def measure(self, predictor: Predictor, bootstrap: Bootstrap) -> Figures:
+        """Return MSE, MAE, calibration error and Spearman's correlation."""
+        predicted, observed = self.predict(predictor), self.facts.confidence
+        samples = (
+            error_sample(predicted, observed),
+            calibration_sample(predicted, observed),
+            RankCorrelation(predicted, observed),
+        )
+        values = {name: value for sample in samples for name, value in sample.point().items()}
+        limits = {name: limit for sample in samples for name, limit in sample.intervals(bootstrap).items()}
+        errors = ConfidenceErrors(values["mse"], values["mae"])
+        judged = Calibration(values["ece"], values["spearman"])
+        return {"confidence": figures_of(errors, limits) + figures_of(judged, limits)}
+
+
+class ErrorsApart(Task):
+    """Errors on several kinds of facts, each for itself."""
+
+    def __init__(self, parts: Mapping[str, UncertainGraph], title: str) -> None:
+        self.parts = parts
+        self.tables = (Table("confidence_apart", f"Confidence prediction, apart: {title}"),)
+
+    def measure(self, predictor: Predictor, bootstrap: Bootstrap) -> Figures:
+        """Return MSE and MAE of each kind."""
+        figures: list[Figure] = []
+        for part, facts in self.parts.items():
+            predicted = predictor.confidence(facts.head, facts.relation, facts.tail)
+            sample = error_sample(predicted, facts.confidence)
+            errors = figures_of(ConfidenceErrors(**sample.point()), sample.intervals(bootstrap))
+            figures += [Figure(_renamed(each.metric, part), each.value, each.interval) for each in errors]
+        return {"confidence_apart": tuple(figures)}
+
+
+class RankingTask(Task):
+    """Rank all entities as tails of queries (h, r, ?); the gain of a tail is its confidence."""
+
+    def __init__(self, queries: Queries, gains: Answers, excluded: Answers, name: str, title: str) -> None:
+        self.queries, self.gains, self.excluded = queries, gains, excluded
+        self.tables = (Table(name, f"Fact ranking: {title}"),)
+
+    def ranks(self, ranker: Ranker) -> Ranks:
+        """Return the rank of each tail that has a gain, among the entities that are not excluded."""
+        return filtered_ranks(
+            lambda block: self.queries.scores(ranker, block),
+            ranker.n_entities,
+            self.gains.query,
+            self.gains.entity,
+            self.excluded.offsets,
+            self.excluded.entity,
+        ).filtered
+
+    def by_query(self, ranker: Ranker) -> tuple[Floats, Floats]:
+        """Return for each query that has a gain how many tails it has, and its linear nDCG."""
+        gains, query = self.gains.confidence, self.gains.query
+        total = np.bincount(query, weights=gains, minlength=len(self.queries))
+        sizes = np.diff(self.gains.offsets)[total > 0].astype(np.float64)
+        return sizes, per_query_ndcg(self.ranks(ranker), gains, query)
+
+    def measure(self, predictor: Predictor, bootstrap: Bootstrap) -> Figures:
+        """Return the mean nDCG."""
+        sample = ndcg_sample(self.ranks(predictor), self.gains.confidence, self.gains.query)
+        return {self.tables[0].name: figures_of(Ndcg(**sample.point()), sample.intervals(bootstrap))}
+
+
+class ClassificationTask(Task):
+    """Find the strong facts among facts and false links, with a classifier fitted to training data."""
+
+    def __init__(self, fit_on: UncertainGraph, facts: UncertainGraph, tau: float, title: str) -> None:
+        self.fit_on, self.facts, self.tau = fit_on, facts, tau
+        self.tables = (Table("classification", f"Strong facts: {title}"),)
+
+    def measure(self, predictor: Predictor, bootstrap: Bootstrap) -> Figures:
+        """Return F1, accuracy, precision and recall."""
+        seen = predictor.confidence(self.fit_on.head, self.fit_on.relation, self.fit_on.tail)
+        classifier = StrongFacts.fit(seen, self.fit_on.confidence > self.tau)
+        found = classifier.predict(self._predict(predictor))
+        sample = classification_sample(found, self.facts.confidence > self.tau)
+        return {"classification": figures_of(Classification(**sample.point()), sample.intervals(bootstrap))}
+
+    def curve(self, predictor: ConfidencePredictor) -> PrecisionRecall:
+        """Return the precision–recall curve over thresholds of the predicted confidence."""
+        return precision_recall(self._predict(predictor), self.facts.confidence > self.tau)
+
+    def _predict(self, predictor: ConfidencePredictor) -> Numbers:
+        return predictor.confidence(self.facts.head, self.facts.relation, self.facts.tail)
+
+
+class LinkTask(Task):
+    """Rank the true entity of each fact among all; filtered, the other known answers are left out."""
+
+    def __init__(
+        self,
+        facts: UncertainGraph,
+        known: Mapping[Side, Answers],
+        asked: Mapping[Side, Asked],
+        title: str,
+        columns: tuple[str, ...],
+    ) -> None:
+        self.facts, self.known, self.asked = facts, known, asked
+        self.tables = tuple(
+            Table(f"links_{kind}_{side}", f"Link prediction, {kind}, {_SIDE_TITLES[side]}: {title}", columns, brief)
+            for kind in RawAndFiltered._fields[::-1]
+            for side in self._sides()
+            for brief in (kind == "filtered" or side == BOTH,)
+        )
+
+    def ranks(self, ranker: Ranker) -> dict[Side, RawAndFiltered]:
+        """Return the ranks of the facts by side."""
+        return {side: asked.ranks(ranker, self.known[side]) for side, asked in self.asked.items()}
+
+    def measure(self, predictor: Predictor, bootstrap: Bootstrap) -> Figures:
+        """Return the link-prediction metrics, raw and filtered, of each side and of both."""
+        ranks = self.ranks(predictor)
+        figures = {}
+        for kind in RawAndFiltered._fields:
+            of_side = {side: getattr(each, kind) for side, each in ranks.items()}
+            for side in self._sides():
+                chosen = list(of_side.values()) if side == BOTH else [of_side[side]]  # type: ignore[index]
+                sample = link_sample(*chosen, confidence=self.facts.confidence)
+                figures[f"links_{kind}_{side}"] = figures_of(LinkMetrics(**sample.point()), sample.intervals(bootstrap))
+        return figures
+
+    def _sides(self) -> tuple[str, ...]:
+        return (BOTH, *SIDES) if len(self.asked) == len(SIDES) else tuple(self.asked)
+
+
+_SIDE_TITLES = {BOTH: "mean of both sides", "tail": "tail side (h, r, ?)", "head": "head side (?, r, t)"}
+
+
+def _renamed(metric: Metric, part: str) -> Metric:
+    return Metric(
+        f"{metric.name}_{part}", f"{metric.title} {part}", metric.higher_is_better, metric.ties, metric.digits
+    )
+
+
+LINK_COLUMNS = tuple(each.name for each in metrics_of(LinkMetrics) if not each.name.endswith(("_20", "_40")))
+"""What tables show of link prediction unless a protocol asks for more."""
