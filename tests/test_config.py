@@ -9,6 +9,7 @@ import pytest
 
 from ukge.config import Config, from_dict, knobs, overlay, read_config, to_toml
 from ukge.errors import ConfigError
+from ukge.settings_page import settings_page
 from ukge.variants import DESCRIPTIONS, paper_settings, variant, variants
 
 
@@ -82,3 +83,8 @@ def test_the_paper_preset_is_the_papers() -> None:
 def test_an_unknown_model_lists_the_known() -> None:
     with pytest.raises(ConfigError, match=r"Did you mean 'ukge-rect'\? Known: complex, distmult"):
         variant("ukge-rec")
+
+
+def test_the_settings_page_is_up_to_date() -> None:
+    page = Path(__file__).parent.parent / "docs" / "settings.md"
+    assert page.read_text(encoding="utf-8") == settings_page(), "python -m ukge.settings_page > docs/settings.md"

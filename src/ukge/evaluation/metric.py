@@ -65,18 +65,17 @@ def metric(title: str, better: Literal["higher", "lower"], *, ties: str = "", di
     return field(metadata={"title": title, "higher": better == "higher", "ties": ties, "digits": digits})
 
 
-def metrics_of(result: Any) -> tuple[Metric, ...]:
-    """Return the metrics that a class of results (or one of its instances) declares, in order."""
+def metrics_of(kind: type) -> tuple[Metric, ...]:
+    """Return the metrics that a class of results declares, in order."""
     return tuple(
         Metric(
             each.name, each.metadata["title"], each.metadata["higher"], each.metadata["ties"], each.metadata["digits"]
         )
-        for each in fields(result)
+        for each in fields(kind)
         if "title" in each.metadata
     )
 
 
-def figures_of(result: Any, intervals: Mapping[str, Interval] | None = None) -> tuple[Figure, ...]:
-    """Return the metrics of a result with their values and, by name, their intervals."""
-    known = intervals or {}
-    return tuple(Figure(each, getattr(result, each.name), known.get(each.name)) for each in metrics_of(result))
+def figures_of(kind: type, values: Mapping[str, float], intervals: Mapping[str, Interval]) -> tuple[Figure, ...]:
+    """Return the metrics that a class of results declares, with their values and intervals by name."""
+    return tuple(Figure(each, values[each.name], intervals.get(each.name)) for each in metrics_of(kind))

@@ -87,7 +87,7 @@ class EvaluationProtocol(ABC):
         dataset = self.dataset
         if dataset.negatives is None:
             self.notes.append(
-                f"{dataset.name} has no negative links; {len(dataset.test):,} were drawn as the paper's are, none a fact"
+                f"{dataset.name} has no negative links; {len(dataset.test):,} true ones of kind paper were drawn"
             )
             return negative_links(dataset, kind="paper", seed=self.settings.seed)
         whole = dataset.whole()
@@ -136,27 +136,47 @@ class EvaluationProtocol(ABC):
         answers = {side: Known(known, side).answers(each.queries) for side, each in asked.items()}
         return LinkTask(facts, answers, asked, f"{len(facts):,} test facts, {title}", columns)
 
-    def classification(self, negatives: UncertainGraph, kind: str) -> tuple[Task, ...]:
-        """Return the classification of test facts and negative links, or nothing where one class is missing.
+    def classification(self, negatives: UncertainGraph, kinds: tuple[str, ...]) -> tuple[Task, ...]:
+        """Return the classification of test facts and negative links, or nothing where it cannot be had.
 
         The classifier learns from training facts and as many negative links drawn like those of the test: it has to
         tell strong facts from both, in the shares in which the test holds them.
         """
-        dataset, settings = self.dataset, self.settings
-        rng = np.random.default_rng(settings.seed)
-        train = dataset.train
+        settings, train = self.settings, self.dataset.train
         if len(train) > settings.most_fitted:
+            rng = np.random.default_rng(settings.seed)
             train = train[np.sort(rng.choice(len(train), settings.most_fitted, replace=False))]
         strong = train.confidence > settings.tau
         if strong.all() or not strong.any():
             which = "all training facts are" if strong.any() else "no training fact is"
             self.notes.append(f"{which} strong at τ = {settings.tau:g}: classification is left out")
             return ()
-        false = negative_links(dataset.train, like=train, kind=kind, seed=settings.seed)
-        facts = concat([dataset.test, negatives])
+        false = self.drawn(self.dataset.train, train, kinds)
+        if not false:
+            self.notes.append("without negative links to learn from, classification is left out")
+            return ()
+        facts = concat([self.dataset.test, negatives])
         share = float((facts.confidence > settings.tau).mean())
         title = f"{len(facts):,} test facts and negative links, {share:.1%} strong at τ = {settings.tau:g}"
-        return (ClassificationTask(concat([train, false]), facts, settings.tau, title),)
+        return (ClassificationTask(concat([train, *false.values()]), facts, settings.tau, title),)
+
+    def drawn(
+        self, data: Dataset | UncertainGraph, like: UncertainGraph, kinds: tuple[str, ...]
+    ) -> dict[str, UncertainGraph]:
+        """Return negative links by kind, together as many as `like` has facts; a kind that has too few is left out."""
+        share = max(1, len(like) // len(kinds))
+        found: dict[str, UncertainGraph] = {}
+        taken = np.zeros(0, dtype=np.int64)
+        for number, kind in enumerate(kinds):
+            try:
+                links = negative_links(data, like=like, kind=kind, n=share, seed=self.settings.seed + number)
+            except DataError as error:
+                self.notes.append(f"no negative links of kind {kind}: {error.what.splitlines()[0]}")
+                continue
+            links = links[~contains(taken, links.keys())]
+            taken = np.sort(np.concatenate([taken, links.keys()]))
+            found[kind] = links
+        return found
 
 
 protocols: Registry[type[EvaluationProtocol]] = Registry("protocol")
@@ -177,7 +197,7 @@ class Paper(EvaluationProtocol):
         return (
             ConfidenceTask(facts, title),
             self.ranking(self.queries(), excluding_train=False),
-            *self.classification(negatives, "paper"),
+            *self.classification(negatives, ("paper",)),
         )
 
 
@@ -226,7 +246,10 @@ class Clean(EvaluationProtocol):
     def tasks(self) -> tuple[Task, ...]:
         """Return the paper's tasks, errors by kind of negative link, and ranking without training tails."""
         self._refuse_leaks()
-        test, kinds = self.dataset.test, self._kinds()
+        test = self.dataset.test
+        kinds = self.drawn(self.dataset, test, MIXED)
+        if not kinds:
+            raise DataError(f"no true negative link was found for {self.dataset.name}", hint="Is the graph complete?")
         negatives = concat(list(kinds.values()))
         facts = concat([test, negatives])
         title = f"{len(test):,} test facts and {len(negatives):,} true negatives"
@@ -236,7 +259,7 @@ class Clean(EvaluationProtocol):
             ErrorsApart({"positives": test, **kinds}, title),
             self.ranking(queries, excluding_train=False),
             self.ranking(queries, excluding_train=True),
-            *self.classification(negatives, "mixture" if len(kinds) == len(MIXED) else next(iter(kinds))),
+            *self.classification(negatives, tuple(kinds)),
         )
 
     def _refuse_leaks(self) -> None:
@@ -249,21 +272,3 @@ class Clean(EvaluationProtocol):
                 f"facts of {self.dataset.name}",
                 hint="Train on a leak-safe split (ukge train DATA --leak-safe) and evaluate that run.",
             )
-
-    def _kinds(self) -> dict[str, UncertainGraph]:
-        """Return true negatives of each kind, together as many as test facts; a kind that has too few is left out."""
-        share = max(1, len(self.dataset.test) // len(MIXED))
-        kinds: dict[str, UncertainGraph] = {}
-        taken = np.zeros(0, dtype=np.int64)
-        for number, kind in enumerate(MIXED):
-            try:
-                links = negative_links(self.dataset, kind=kind, n=share, seed=self.settings.seed + number)
-            except DataError as error:
-                self.notes.append(f"no negative links of kind {kind}: {error.what.splitlines()[0]}")
-                continue
-            links = links[~contains(taken, links.keys())]
-            taken = np.sort(np.concatenate([taken, links.keys()]))
-            kinds[kind] = links
-        if not kinds:
-            raise DataError(f"no true negative link was found for {self.dataset.name}", hint="Is the graph complete?")
-        return kinds

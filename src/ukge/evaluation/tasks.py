@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ukge.evaluation.answers import SIDES, Answers, Asked, Queries, Side
-from ukge.evaluation.bootstrap import Bootstrap
+from ukge.evaluation.bootstrap import Bootstrap, Sample
 from ukge.evaluation.calibration import Calibration, RankCorrelation, calibration_sample
 from ukge.evaluation.classification import (
     Classification,
@@ -74,9 +74,7 @@ class ConfidenceTask(Task):
         )
         values = {name: value for sample in samples for name, value in sample.point().items()}
         limits = {name: limit for sample in samples for name, limit in sample.intervals(bootstrap).items()}
-        errors = ConfidenceErrors(values["mse"], values["mae"])
-        judged = Calibration(values["ece"], values["spearman"])
-        return {"confidence": figures_of(errors, limits) + figures_of(judged, limits)}
+        return {"confidence": figures_of(ConfidenceErrors, values, limits) + figures_of(Calibration, values, limits)}
 
 
 class ErrorsApart(Task):
@@ -92,7 +90,7 @@ class ErrorsApart(Task):
         for part, facts in self.parts.items():
             predicted = predictor.confidence(facts.head, facts.relation, facts.tail)
             sample = error_sample(predicted, facts.confidence)
-            errors = figures_of(ConfidenceErrors(**sample.point()), sample.intervals(bootstrap))
+            errors = _figures(ConfidenceErrors, sample, bootstrap)
             figures += [Figure(_renamed(each.metric, part), each.value, each.interval) for each in errors]
         return {"confidence_apart": tuple(figures)}
 
@@ -125,7 +123,7 @@ class RankingTask(Task):
     def measure(self, predictor: Predictor, bootstrap: Bootstrap) -> Figures:
         """Return the mean nDCG."""
         sample = ndcg_sample(self.ranks(predictor), self.gains.confidence, self.gains.query)
-        return {self.tables[0].name: figures_of(Ndcg(**sample.point()), sample.intervals(bootstrap))}
+        return {self.tables[0].name: _figures(Ndcg, sample, bootstrap)}
 
 
 class ClassificationTask(Task):
@@ -141,7 +139,7 @@ class ClassificationTask(Task):
         classifier = StrongFacts.fit(seen, self.fit_on.confidence > self.tau)
         found = classifier.predict(self._predict(predictor))
         sample = classification_sample(found, self.facts.confidence > self.tau)
-        return {"classification": figures_of(Classification(**sample.point()), sample.intervals(bootstrap))}
+        return {"classification": _figures(Classification, sample, bootstrap)}
 
     def curve(self, predictor: ConfidencePredictor) -> PrecisionRecall:
         """Return the precision–recall curve over thresholds of the predicted confidence."""
@@ -183,7 +181,7 @@ class LinkTask(Task):
             for side in self._sides():
                 chosen = list(of_side.values()) if side == BOTH else [of_side[side]]  # type: ignore[index]
                 sample = link_sample(*chosen, confidence=self.facts.confidence)
-                figures[f"links_{kind}_{side}"] = figures_of(LinkMetrics(**sample.point()), sample.intervals(bootstrap))
+                figures[f"links_{kind}_{side}"] = _figures(LinkMetrics, sample, bootstrap)
         return figures
 
     def _sides(self) -> tuple[str, ...]:
@@ -191,6 +189,10 @@ class LinkTask(Task):
 
 
 _SIDE_TITLES = {BOTH: "mean of both sides", "tail": "tail side (h, r, ?)", "head": "head side (?, r, t)"}
+
+
+def _figures(kind: type, sample: Sample, bootstrap: Bootstrap) -> tuple[Figure, ...]:
+    return figures_of(kind, sample.point(), sample.intervals(bootstrap))
 
 
 def _renamed(metric: Metric, part: str) -> Metric:
