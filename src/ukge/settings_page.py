@@ -14,7 +14,7 @@ def settings_page() -> str:
         "# Settings",
         "",
         "Each setting is a flag of `ukge train` (`--batch-size 512`), a key of a TOML file for `--config`, and an",
-        "argument of `UKGE(...)`. Flags go before the file, the file before a preset, the preset before the model's own.",
+        "argument of `UKGE(...)`. Flags go before the file, the file before a preset, a preset before the model's own.",
     ]
     for section, kind in SECTIONS.items():
         lines += [

@@ -242,3 +242,19 @@ def test_inverse_keys_are_the_keys_of_the_turned_graph(graph: UncertainGraph) ->
         graph.tail, graph.relation, graph.head, graph.confidence, graph.entities, graph.relations
     )
     assert graph.inverse_keys().tolist() == turned.keys().tolist()
+
+
+def test_vocabularies_cannot_be_replaced() -> None:
+    graph = UncertainGraph.from_facts([("a", "r", "b", 0.5)])
+    with pytest.raises(AttributeError):
+        graph.entities = graph.entities  # type: ignore[misc]
+
+
+def test_indices_count_from_the_end_and_are_checked() -> None:
+    graph = UncertainGraph.from_facts([("a", "r", "b", 0.5), ("b", "r", "c", 0.7)])
+    assert graph[[-1, 0]] == graph[[1, 0]]
+    assert len(graph[[]]) == 0
+    with pytest.raises(DataError, match="there is no fact 2 among 2"):
+        graph[[0, 2]]
+    with pytest.raises(DataError, match="not by float64"):
+        graph[np.array([0.5])]

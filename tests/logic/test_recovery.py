@@ -83,7 +83,9 @@ def test_the_counts_of_all_rules_of_ppi5k_by_matrix_products(benchmark_data: Pat
     assert len(mined) > 300
     products: dict[tuple[Atom, ...], csr_matrix] = {}
     for one in mined.scored:
-        implied = products.setdefault(one.rule.body, _implied(strong, one.rule))
+        if one.rule.body not in products:
+            products[one.rule.body] = _implied(strong, one.rule)
+        implied = products[one.rule.body]
         observed = _matrix(facts, one.rule.head.relation)
         held = _matrix(strong, one.rule.head.relation)
         counts = implied.nnz, implied.multiply(observed).nnz, implied.multiply(held).nnz
@@ -93,12 +95,11 @@ def test_the_counts_of_all_rules_of_ppi5k_by_matrix_products(benchmark_data: Pat
 
 def _implied(facts: UncertainGraph, rule: Rule) -> csr_matrix:
     """Return which pairs a walk from A to the last variable leads to, never back to where it began."""
-    product = None
+    steps = []
     for place, atom in enumerate(rule.body):
         step = _matrix(facts, atom.relation)
-        step = step if atom.subject == "ABC"[place] else step.T.tocsr()
-        product = step if product is None else product @ step
-    product = csr_matrix(product > 0)
+        steps.append(step if atom.subject == "ABC"[place] else step.T)
+    product = csr_matrix(steps[0] if len(steps) == 1 else steps[0] @ steps[1])
     product.setdiag(0)
     product.eliminate_zeros()
     return product

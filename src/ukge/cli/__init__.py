@@ -9,9 +9,11 @@ from typing import TextIO
 import typer
 
 from ukge.cli.audit import audit
+from ukge.cli.compare import compare
 from ukge.cli.console import fail, note
 from ukge.cli.data import app as data_app
 from ukge.cli.demo import demo
+from ukge.cli.evaluate import evaluate
 from ukge.cli.knobs import with_knobs
 from ukge.cli.train import train
 from ukge.errors import UkgeError, UkgeWarning
@@ -25,7 +27,9 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 app.command("audit")(audit)
+app.command("compare")(compare)
 app.command("demo")(demo)
+app.command("evaluate")(evaluate)
 app.command("train")(with_knobs(train))
 app.add_typer(data_app, name="data")
 

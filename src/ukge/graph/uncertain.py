@@ -13,6 +13,7 @@ from ukge.errors import DataError, Problem
 from ukge.graph.checks import NOWHERE, Where, check_confidence
 from ukge.graph.columns import (
     Confidences,
+    chosen_rows,
     confidence_column,
     encode_column_names,
     fact_table,
@@ -57,13 +58,13 @@ class UncertainGraph:
     graph costs next to nothing. Two graphs are equal when they hold the same facts, by name, in the same order.
     """
 
-    __slots__ = ("_fingerprint", "_table", "entities", "relations")
+    __slots__ = ("_entities", "_fingerprint", "_relations", "_table")
 
     def __init__(self, table: pa.Table, entities: Vocabulary, relations: Vocabulary) -> None:
         """Wrap id columns that are already checked; use `from_columns` or `from_ids` for data from outside."""
         self._table = table.combine_chunks()
-        self.entities = entities
-        self.relations = relations
+        self._entities = entities
+        self._relations = relations
         self._fingerprint: str | None = None
 
     @classmethod
@@ -129,6 +130,16 @@ class UncertainGraph:
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
+
+    @property
+    def entities(self) -> Vocabulary:
+        """The names behind head and tail ids."""
+        return self._entities
+
+    @property
+    def relations(self) -> Vocabulary:
+        """The names behind relation ids."""
+        return self._relations
 
     @property
     def n_entities(self) -> int:
@@ -213,12 +224,7 @@ class UncertainGraph:
             if step == 1:
                 return self._like(self._table.slice(start, max(stop - start, 0)))
             rows = np.arange(start, stop, step)
-        picks = np.asarray(rows)
-        if picks.dtype == np.bool_:
-            if len(picks) != len(self):
-                raise DataError(f"a mask of {len(picks):,} cannot choose among {len(self):,} facts")
-            picks = np.flatnonzero(picks)
-        return self._like(self._table.take(pa.array(picks.astype(np.int64, copy=False))))
+        return self._like(self._table.take(pa.array(chosen_rows(rows, len(self)))))
 
     def __iter__(self) -> Iterator[Fact]:
         for batch in self._named().to_batches(max_chunksize=65_536):

@@ -1,0 +1,95 @@
+"""`ukge evaluate`: judge a run by a protocol, beside what needs no model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ukge.cli.console import err, note, out, print_json
+from ukge.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ukge.evaluation.evaluate import Evaluation
+    from ukge.evaluation.protocols import Plan
+    from ukge.predict import OpenedRun
+
+Protocol = Annotated[
+    str, typer.Option("--protocol", help="paper, split, positives or clean; they must not be mixed.", metavar="NAME")
+]
+Data = Annotated[
+    str | None, typer.Option("--data", help="Where the run's data is now, if it was moved.", metavar="DATA")
+]
+Tau = Annotated[
+    float | None,
+    typer.Option("--tau", help="Confidence above which a fact is strong; the paper's on its graphs, else the run's."),
+]
+Replicates = Annotated[int, typer.Option("--replicates", help="Bootstrap draws for the intervals; 0 for none.", min=0)]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of drawn negatives, queries and bootstrap.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
+
+
+def evaluate(
+    run: Annotated[Path, typer.Argument(help="A finished run directory.", metavar="RUN")],
+    protocol: Protocol = "paper",
+    data: Data = None,
+    tau: Tau = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="Also write a page with pictures into DIR.", metavar="DIR")
+    ] = None,
+    query: Annotated[
+        list[str] | None,
+        typer.Option("--query", help="A query of the report's case study: 'head,relation'.", metavar="HEAD,RELATION"),
+    ] = None,
+    replicates: Replicates = 1000,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Judge a run on its test facts, beside trivial baselines, by one of the protocols of the field."""
+    from ukge.evaluation.tables import render
+    from ukge.predict import open_run
+
+    if query and report is None:
+        raise ConfigError("--query chooses a table of the report", hint="Say where the report goes with --report DIR.")
+    opened = open_run(run, data)
+    plan = prepared([opened], protocol, tau, seed)
+    judged = judge(plan, {opened.name: opened}, replicates, seed)
+    if as_json:
+        print_json(judged.to_dict())
+    else:
+        out().print(render(judged))
+    if report is not None:
+        from ukge.evaluation.report import write_report
+
+        page = write_report(report, judged, plan, opened.model, opened.name, opened.run.trace(), query or ())
+        note(f"wrote {page}")
+
+
+def prepared(runs: Sequence[OpenedRun], protocol: str, tau: float | None, seed: int) -> Plan:
+    """Return the protocol, prepared for the data set that the runs share."""
+    from ukge.evaluation.evaluate import prepare
+    from ukge.evaluation.protocols import Settings
+
+    own = sorted({each.tau for each in runs})
+    if tau is None and len(own) > 1:
+        values = ", ".join(f"{each:g}" for each in own)
+        raise ConfigError(f"the runs hold facts to be strong above different τ: {values}", hint="Choose one: --tau.")
+    return prepare(runs[0].dataset, protocol, Settings(tau=own[0] if tau is None else tau, seed=seed))
+
+
+def judge(plan: Plan, runs: Mapping[str, OpenedRun], replicates: int, seed: int) -> Evaluation:
+    """Return the tables of the runs, telling on a terminal whose turn it is."""
+    from ukge.evaluation.bootstrap import Bootstrap
+    from ukge.evaluation.evaluate import evaluate as evaluate_plan
+
+    console = err()
+    with console.status("") as status:
+        return evaluate_plan(
+            plan,
+            {name: each.model for name, each in runs.items()},
+            bootstrap=Bootstrap(replicates, seed=seed),
+            tell=lambda name: status.update(f"{plan.protocol} on {plan.dataset.name}: {name}"),
+        )
