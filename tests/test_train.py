@@ -12,11 +12,14 @@ import pytest
 from ukge.config import Config
 from ukge.engines.base import GroundRules
 from ukge.errors import ConfigError, DataError, RunError
-from ukge.estimator import UKGE, as_ground_rules
+from ukge.estimator import UKGE
 from ukge.graph.dataset import Dataset
+from ukge.graph.keys import triple_keys
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
+from ukge.graph.uncertain import UncertainGraph
 from ukge.memory import estimate, refuse_if_too_large
+from ukge.rule_sources import from_heads, rules_for
 from ukge.runs import Run
 from ukge.train import EpochEvent, train, training_data
 
@@ -211,8 +214,35 @@ def test_too_large_a_model_is_refused_before_it_is_made() -> None:
         refuse_if_too_large(exhaustive, available=4 * 2**30)
 
 
-def test_softlogic_becomes_ground_rules(dataset: Dataset) -> None:
-    rules = as_ground_rules(dataset.val[:5], weight=0.5)
-    assert rules is not None
+def test_rule_heads_become_ground_rules(dataset: Dataset) -> None:
+    rules = from_heads(dataset.val[:5], weight=0.5)
     assert rules.weight.tolist() == [0.5] * 5
     np.testing.assert_allclose(rules.body, dataset.val.confidence[:5], rtol=1e-6)
+
+
+def test_rules_from_a_file_are_grounded_on_strong_training_facts(tmp_path: Path) -> None:
+    train = UncertainGraph.from_facts(
+        [("college", "synonym", "university", 0.99), ("university", "synonym", "institute", 0.86), ("a", "s", "b", 0.5)]
+    )
+    file = tmp_path / "transitive.psl"
+    file.write_text("2.0: synonym(A, B) & synonym(B, C) -> synonym(A, C) ^2\n", encoding="utf-8")
+    found = rules_for(Dataset("words", train, train[:0], train[:0]), file, tau=0.85)
+    assert found is not None
+    assert (train.entities[found.head[0]], train.entities[found.tail[0]]) == ("college", "institute")
+    assert found.body.tolist() == pytest.approx([0.85])  # the paper's example
+    assert found.weight.tolist() == [2.0]
+
+
+def test_mined_rules_are_learnt_from(dataset: Dataset) -> None:
+    rules = rules_for(dataset, "mined", tau=0.7)
+    assert rules is not None
+    known = set(dataset.train.keys().tolist())
+    heads = triple_keys(rules.head, rules.relation, rules.tail, len(dataset.entities), len(dataset.relations))
+    assert not known & set(heads.tolist())
+    assert 0 < rules.weight.min() <= rules.weight.max() <= 1
+    fitted = UKGE("ukge-rect", **{**QUICK, "epochs": 2}).fit(dataset, rules="mined")
+    assert fitted.trained is not None
+    assert fitted.trained.events[0].losses["rules"] > 0
+    assert rules_for(dataset, "none", tau=0.7) is None
+    with pytest.raises(DataError, match=r"there is no file of rules nowhere\.psl"):
+        rules_for(dataset, "nowhere.psl", tau=0.7)

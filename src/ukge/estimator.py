@@ -48,7 +48,7 @@ class UKGE:
         self,
         data: UncertainGraph | Dataset,
         *,
-        rules: GroundRules | UncertainGraph | None = None,
+        rules: GroundRules | str | Path | None = None,
         out: str | Path | None = None,
         reference: str = IN_MEMORY,
         leak_safe: bool = False,
@@ -57,13 +57,14 @@ class UKGE:
     ) -> Self:
         """Train on a graph (7 % of it are kept aside to choose the epoch) or on a data set's training facts.
 
-        `rules` are ground rules; a data set's own are taken if none are given. With `out`, the run is kept in that
-        directory; `reference` says where `ukge train --resume` finds the data again.
+        `rules` are ground rules, or where they come from: "own" (those of the data set, the default), "mined", "none",
+        or a file (see `ukge.rule_sources`). With `out`, the run is kept in that directory; `reference` says where
+        `ukge train --resume` finds the data again.
         """
         seed = self.config.runtime.seed
         dataset = data if isinstance(data, Dataset) else split(data, test=0.0, seed=seed, leak_safe=leak_safe)
         self.config = self.config.replace(engine=resolve(self.config))
-        ground = as_ground_rules(dataset.ground_rules if rules is None else rules)
+        ground = self._ground_rules(dataset, rules)
         run = None
         if out is not None:
             note = DataNote(reference, dataset.train.fingerprint, dataset.val.fingerprint, seed, leak_safe)
@@ -173,6 +174,16 @@ class UKGE:
         estimator._take(trained, *run.vocabularies)
         return estimator
 
+    def _ground_rules(self, dataset: Dataset, rules: GroundRules | str | Path | None) -> GroundRules | None:
+        if isinstance(rules, GroundRules):
+            return rules
+        objective = self.config.objective
+        if objective.rule_weight == 0 and objective.rule_prior == 0:
+            return None
+        from ukge.rule_sources import OWN, rules_for  # noqa: PLC0415 — the relational engine takes time to load
+
+        return rules_for(dataset, rules or OWN, self.config.sampling.tau)
+
     @property
     def predictor(self) -> Model:
         """The trained model by ids."""
@@ -207,16 +218,3 @@ class UKGE:
                 vocabulary.id(str(values[int(np.argmax(ids < 0))]))
             columns.append(ids)
         return columns[0], columns[1], columns[2]
-
-
-def as_ground_rules(rules: GroundRules | UncertainGraph | None, weight: float = 1.0) -> GroundRules | None:
-    """Return ground rules as the trainer takes them; a graph holds rule heads with the values of their bodies."""
-    if rules is None or isinstance(rules, GroundRules):
-        return rules
-    return GroundRules(
-        np.ascontiguousarray(rules.head),
-        np.ascontiguousarray(rules.relation),
-        np.ascontiguousarray(rules.tail),
-        rules.confidence.astype(np.float32),
-        np.full(len(rules), weight, dtype=np.float32),
-    )

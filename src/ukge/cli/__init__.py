@@ -15,7 +15,9 @@ from ukge.cli.data import app as data_app
 from ukge.cli.demo import demo
 from ukge.cli.evaluate import evaluate
 from ukge.cli.knobs import with_knobs
+from ukge.cli.rules import rules_app
 from ukge.cli.train import train
+from ukge.cli.tune import tune
 from ukge.errors import UkgeError, UkgeWarning
 
 app = typer.Typer(
@@ -31,7 +33,9 @@ app.command("compare")(compare)
 app.command("demo")(demo)
 app.command("evaluate")(evaluate)
 app.command("train")(with_knobs(train))
+app.command("tune")(with_knobs(tune))
 app.add_typer(data_app, name="data")
+app.add_typer(rules_app, name="rules")
 
 
 @app.callback(invoke_without_command=True)

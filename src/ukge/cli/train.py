@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ukge.cli.console import err, note, out, print_json
+from ukge.cli.console import err, out, print_json
 from ukge.errors import ConfigError
 
 if TYPE_CHECKING:
     from ukge.config import Config
     from ukge.estimator import UKGE
-    from ukge.graph.dataset import Dataset
-    from ukge.graph.uncertain import UncertainGraph
 
 
 def train(
@@ -24,10 +22,11 @@ def train(
     config_file: Path | None = typer.Option(None, "--config", help="TOML file of settings; flags go before it."),
     preset: str | None = typer.Option(None, help="'paper': the paper's settings for this model and data."),
     resume: Path | None = typer.Option(None, help="Go on with an interrupted run directory."),
-    rules: Path | None = typer.Option(
-        None, help="Ground rules: any readable file of rule heads with the value of their body as confidence."
+    rules: str = typer.Option(
+        "own",
+        help="Ground rules to learn from: own (those that come with the data), mined, none, a file of rules "
+        "(.psl, .rules, .anyburl), or a file of rule heads with the value of their body as confidence.",
     ),
-    no_rules: bool = typer.Option(False, "--no-rules", help="Leave out the ground rules that come with the data."),
     leak_safe: bool = typer.Option(False, "--leak-safe", help="Split leak-safely where the data is not split yet."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
@@ -54,14 +53,13 @@ def train(
 
     config = resolved(model, data, config_file, preset, settings)
     dataset = open_dataset(data, seed=config.runtime.seed, leak_safe=leak_safe)
-    ground = _rules(dataset, rules, no_rules=no_rules)
     path = out_dir or Path("runs") / f"{dataset.name}-{model}"
     estimator = UKGE(model, config=config)
     title = f"{model} on {dataset.name}: {len(dataset.train):,} facts"
     with TrainingProgress(err(), title, quiet=quiet) as progress:
         estimator.fit(
             dataset,
-            rules=ground,
+            rules=rules,
             out=path,
             reference=str(Path(data).resolve()) if Path(data).exists() else data,
             leak_safe=leak_safe,
@@ -84,19 +82,6 @@ def resolved(model: str, data: str, config_file: Path | None, preset: str | None
     if config_file is not None:
         config = overlay(config, config_file)
     return config.replace(**settings)
-
-
-def _rules(dataset: Dataset, file: Path | None, *, no_rules: bool) -> UncertainGraph | None:
-    """Return the ground rules to learn from; an empty graph of them where there are to be none."""
-    if no_rules:
-        return dataset.train[:0]
-    if file is None:
-        if dataset.ground_rules is not None:
-            note(f"learning from the {len(dataset.ground_rules):,} ground rules that come with {dataset.name}")
-        return dataset.ground_rules
-    from ukge.graph.readers import read
-
-    return read(file, entities=dataset.entities, relations=dataset.relations)
 
 
 def _tensorboard(config: Config, path: Path) -> list[Any]:
