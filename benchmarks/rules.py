@@ -141,7 +141,7 @@ def softlogic() -> None:
 
 def speed() -> None:
     print("## Mining all rules of one and two body atoms (best of 3)\n")
-    print("| data | facts | strong | walks of two steps | rules | seconds | CPU seconds |")
+    print("| data | facts | strong | neighbours looked up | rules | seconds | CPU seconds |")
     print("|---|---|---|---|---|---|---|")
     for data, strong in TAU.items():
         train = open_dataset(data).train
@@ -152,7 +152,7 @@ def speed() -> None:
 
 def scaling(most: int, memory: str) -> None:
     print(f"## Mining a synthetic world (DuckDB limited to {memory})\n")
-    print("| data | facts | strong | walks of two steps | rules | seconds | CPU seconds | peak memory, GB |")
+    print("| data | facts | strong | neighbours looked up | rules | seconds | CPU seconds | peak memory, GB |")
     print("|---|---|---|---|---|---|---|---|")
     size = 100_000
     while size <= most:
@@ -170,8 +170,8 @@ def _timed(graph: UncertainGraph, settings: MiningSettings, memory: str | None =
         mined = mine(graph, settings, engine=engine)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     report = mined.report
-    left_out = f" ({report.paths_left_out:,} left out)" if report.fan_out is not None else ""
-    counts = f"| {report.facts:,} | {report.strong_facts:,} | {report.paths:,}{left_out} | {len(mined):,} "
+    left_out = f" ({report.left_out:,} left out)" if report.widest is not None else ""
+    counts = f"| {report.facts:,} | {report.strong_facts:,} | {report.looked_at:,}{left_out} | {len(mined):,} "
     return wall, cpu, f"{counts}| {wall:.1f} | {cpu:.1f} |"
 
 

@@ -18,7 +18,7 @@ from ukge.logic.mining import MiningSettings, mine
 from ukge.logic.rules import Rule
 from ukge.logic.weights import learn_weights
 
-RULE_FILES = (".psl", ".rules", ".anyburl")
+RULE_FILES = (".psl", ".rules", ".txt", ".json")
 OWN, MINED, NONE = "own", "mined", "none"
 
 
@@ -26,8 +26,8 @@ def rules_for(dataset: Dataset, source: str | Path, tau: float) -> GroundRules |
     """Return the ground rules that `source` names, made from the training facts alone.
 
     `own` are those that come with the data set, `mined` are mined, weighted and grounded here, `none` are none; a file
-    ending in .psl, .rules or .anyburl holds rules to ground; any other file holds rule heads with the value of their
-    bodies as confidence.
+    ending in .psl, .rules, .txt (AnyBURL) or .json holds rules to ground; any other holds rule heads with the value of
+    their bodies as confidence.
     """
     name = str(source)
     if name == NONE:

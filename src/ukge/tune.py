@@ -1,20 +1,26 @@
-"""Searching hyper-parameters on validation data: pruned, resumable, with every trial on record."""
+"""The search for hyper-parameters: many trainings, judged on the validation facts alone, kept in a study directory."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+import hashlib
+import math
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ukge.config import Config, to_toml
+import numpy as np
+
+from ukge.config import Config
 from ukge.engines.base import GroundRules
 from ukge.errors import ConfigError, RunError
 from ukge.graph.dataset import Dataset
-from ukge.registry import Registry
-from ukge.rule_sources import OWN, rules_for
-from ukge.storage import write_atomically
+from ukge.graph.split import split
+from ukge.graph.uncertain import UncertainGraph
+from ukge.memory import estimate, refuse_if_too_large
+from ukge.search_spaces import Space, defaults_in, grid, space_for
+from ukge.studies import COMPLETE, FAILED, PRUNED, Study, TrialSummary, open_study
 from ukge.train import EpochEvent, train
 from ukge.validation import metrics
 from ukge.variants import variant
@@ -22,224 +28,205 @@ from ukge.variants import variant
 if TYPE_CHECKING:
     import optuna
 
-Suggest = Callable[["optuna.Trial"], dict[str, Any]]
-PAPER_GRID: dict[str, list[Any]] = {
-    "lr": [0.001, 0.005, 0.01],
-    "dim": [64, 128, 256, 512],
-    "batch_size": [128, 256, 512, 1024],
-}
+TRIALS = 50
+IRRELEVANT = ("threads", "checkpoint_seconds", "tensorboard", "device", "engine")
+"""Settings that may differ when a search is gone on with: they change no result, or none to speak of."""
+
+OnTrial = Callable[[TrialSummary], None]
+OnStart = Callable[[int, int, Config], None]
+"""Told when a trial begins: how many are done, how many there will be in all, and its settings."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrialNote:
-    """One trial: what was tried, what came of it (`complete`, `pruned` or `fail`), and its validation metric."""
-
-    number: int
-    state: str
-    value: float | None
-    best_epoch: int | None
-    seconds: float | None
-    settings: dict[str, Any]
-    why: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TuneResult:
-    """The trials of a study, in order, and the best settings."""
+    """What a search found; `config` holds the best settings, if any trial came to an end."""
 
+    directory: Path
     model: str
     metric: str
     higher_is_better: bool
-    trials: tuple[TrialNote, ...]
-    best: Config | None
-
-    @property
-    def best_trial(self) -> TrialNote | None:
-        """The completed trial with the best validation metric."""
-        done = [t for t in self.trials if t.state == "complete" and t.value is not None]
-        sign = -1.0 if self.higher_is_better else 1.0
-        return min(done, key=lambda t: sign * (t.value or 0.0), default=None)
-
-
-spaces: Registry[Suggest] = Registry("space")
-
-
-@spaces.register("paper")
-def _paper(trial: optuna.Trial) -> dict[str, Any]:
-    """The paper's grid."""
-    return {name: trial.suggest_categorical(name, values) for name, values in PAPER_GRID.items()}
-
-
-@spaces.register("wide")
-def _wide(trial: optuna.Trial) -> dict[str, Any]:
-    """What matters beyond the paper's grid: regularisation, negatives and rules as well."""
-    return {
-        "lr": trial.suggest_float("lr", 3e-4, 3e-2, log=True),
-        "dim": trial.suggest_categorical("dim", [64, 128, 256, 512]),
-        "batch_size": trial.suggest_categorical("batch_size", [128, 256, 512, 1024, 2048]),
-        "l2": trial.suggest_float("l2", 1e-5, 3e-2, log=True),
-        "negatives": trial.suggest_categorical("negatives", [5, 10, 20]),
-        "negative_weight": trial.suggest_float("negative_weight", 0.25, 4.0, log=True),
-        "rule_weight": trial.suggest_float("rule_weight", 1e-3, 1.0, log=True),
-        "init_scale": trial.suggest_float("init_scale", 0.05, 0.5, log=True),
-    }
+    trials: tuple[TrialSummary, ...]
+    best: TrialSummary | None
+    config: Config | None
 
 
 def tune(
-    dataset: Dataset,
-    model: str,
+    data: Dataset | UncertainGraph,
+    model: str = "ukge-rect",
     *,
     directory: str | Path,
     space: str = "paper",
-    trials: int = 20,
+    trials: int | None = None,
     timeout: float | None = None,
-    seed: int = 0,
-    settings: Mapping[str, Any] | None = None,
-    rules: str | Path = OWN,
-    on_trial: Callable[[TrialNote], None] | None = None,
+    pruner: str = "median",
+    rules: GroundRules | str | Path | None = None,
+    config: Config | None = None,
+    on_start: OnStart | None = None,
+    on_epoch: Callable[[EpochEvent], None] | None = None,
+    on_trial: OnTrial | None = None,
+    **fixed: Any,
 ) -> TuneResult:
-    """Run trials until the study holds `trials` of them (or time is out); a study that exists is gone on with.
+    """Search a space of settings, or go on with the search that `directory` holds.
 
-    Only training and validation facts are looked at. `settings` are fixed for all trials. The best settings are kept in
-    `best.toml` of the directory, ready for `ukge train --config`.
+    Settings given by name are fixed and not searched; `config` holds those that are neither searched nor fixed. The
+    search ends with `trials` trials in all (the whole grid, or 50 where the space has no end), or begins no new one
+    after `timeout` seconds of this call. A trial that diverges, or does not fit into memory, is recorded as failed.
+    The best settings so far are in `best.toml`; the same call goes on with a search that was interrupted.
     """
-    study = Study(dataset, model, Path(directory), space, seed, dict(settings or {}))
-    return study.run(rules, trials, timeout, on_trial)
+    base = (variant(model) if config is None else config).replace(**fixed)
+    for name, value in (("trials", trials), ("timeout", timeout)):
+        if value is not None and value <= 0:
+            raise ConfigError(f"{name} must be above 0, not {value}")
+    seed = base.runtime.seed
+    dataset = data if isinstance(data, Dataset) else split(data, test=0.0, seed=seed)
+    ground = _ground_rules(dataset, rules, base)
+    searched = space_for(space, base, ground is not None, fixed)
+    if not searched:
+        raise ConfigError(
+            f"nothing is left to search: every setting of the space '{space}' is fixed", hint="Fix fewer settings."
+        )
+    metric = metrics.get(base.stopping.metric)
+    about = _about(model, space, pruner, base, searched, dataset, ground)
+    with open_study(
+        directory,
+        about,
+        searched,
+        pruner=pruner,
+        every=base.stopping.every,
+        higher_is_better=metric.higher_is_better,
+    ) as study:
+        search = _Search(study, dataset, ground, base, on_start, on_epoch, on_trial)
+        search.run(trials, timeout)
+        best = study.best()
+        return TuneResult(
+            study.path,
+            model,
+            base.stopping.metric,
+            metric.higher_is_better,
+            tuple(study.trials()),
+            best,
+            None if best is None else base.replace(**best.settings),
+        )
 
 
-class Study:
-    """A study directory: `journal.log` (all trials), `study.json` (what is searched), `best.toml` (the best so far)."""
+@dataclass
+class _Search:
+    """One call of `tune`."""
 
-    def __init__(
-        self, dataset: Dataset, model: str, path: Path, space: str, seed: int, settings: dict[str, Any]
-    ) -> None:
-        self.optuna = _optuna()
-        self.dataset, self.model, self.path, self.seed, self.settings = dataset, model, path, seed, settings
-        self.base = variant(model).replace(**settings)
-        self.suggest = spaces.get(space)
-        self.metric = self.base.stopping.metric
-        self.higher_is_better = metrics.get(self.metric).higher_is_better
-        path.mkdir(parents=True, exist_ok=True)
-        self._same_search({"model": model, "space": space, "settings": settings, "train": dataset.train.fingerprint})
-        self.study = self._open(space)
+    study: Study
+    dataset: Dataset
+    rules: GroundRules | None
+    base: Config
+    on_start: OnStart | None
+    on_epoch: Callable[[EpochEvent], None] | None
+    on_trial: OnTrial | None
 
-    def run(
-        self,
-        rules: str | Path,
-        trials: int,
-        timeout: float | None,
-        on_trial: Callable[[TrialNote], None] | None,
-    ) -> TuneResult:
-        """Run what is missing of the trials."""
-        ground = rules_for(self.dataset, rules, self.base.sampling.tau)
+    def run(self, trials: int | None, timeout: float | None) -> None:
+        """Run trials until there are enough, or no time or no point is left."""
+        began = time.monotonic()
+        seed = self.base.runtime.seed
+        points = grid(self.study.space, seed)
+        total = _total(points, trials)
+        while True:
+            done = self.study.done()
+            if len(done) >= total or (timeout is not None and time.monotonic() - began >= timeout):
+                return
+            if points is not None:
+                tried = [trial.settings for trial in done]
+                point = next(point for point in points if point not in tried)
+            else:
+                point = {} if done else defaults_in(self.study.space, self.base)
+            mixed = int(np.random.SeedSequence([seed, len(done)]).generate_state(1)[0])
+            trial = self.study.ask(mixed, point)
+            config = self.base.replace(**trial.params)
+            if self.on_start is not None:
+                self.on_start(len(done), total, config)
+            summary = self._try(trial, config)
+            best = self.study.best()
+            if best is not None and best.number == summary.number:
+                self.study.write_best(self.base.replace(**best.settings))
+            if self.on_trial is not None:
+                self.on_trial(summary)
 
-        def told(_: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
-            self._keep_best()
-            if on_trial is not None:
-                on_trial(as_note(trial))
-
-        left = trials - len(self.study.trials)
-        if left > 0:
-            self.study.optimize(
-                lambda trial: self._objective(trial, ground),
-                n_trials=left,
-                timeout=timeout,
-                catch=(RunError,),
-                callbacks=[told],
-            )
-        return self.result()
-
-    def result(self) -> TuneResult:
-        """Return the trials so far."""
-        notes = tuple(as_note(trial) for trial in self.study.trials)
-        found = TuneResult(self.model, self.metric, self.higher_is_better, notes, None)
-        best = found.best_trial
-        config = None if best is None else self.base.replace(**{**best.settings, **self.settings})
-        return TuneResult(self.model, self.metric, self.higher_is_better, notes, config)
-
-    def _objective(self, trial: optuna.Trial, ground: GroundRules | None) -> float:
-        config = self.base.replace(**{**self.suggest(trial), **self.settings})
+    def _try(self, trial: optuna.Trial, config: Config) -> TrialSummary:
+        from optuna import TrialPruned  # noqa: PLC0415 — an extra, loaded when a search begins
 
         def report(event: EpochEvent) -> None:
-            if event.value is None:
-                return
-            trial.report(event.value, event.epoch)
-            if trial.should_prune():
-                raise self.optuna.TrialPruned
+            if self.on_epoch is not None:
+                self.on_epoch(event)
+            if event.value is not None:
+                trial.report(event.value, step=event.epoch)
+                if trial.should_prune():
+                    raise TrialPruned
 
+        train_facts, val_facts = self.dataset.train, self.dataset.val
         try:
-            trained = train(self.dataset.train, self.dataset.val, config, rules=ground, callbacks=[report])
+            self._refuse_if_too_large(config)
+            trained = train(train_facts, val_facts, config, rules=self.rules, callbacks=[report])
+        except TrialPruned:
+            return self.study.finish(trial, PRUNED)
         except RunError as error:
-            trial.set_user_attr("why", error.what)
-            raise
-        trial.set_user_attr("best_epoch", trained.best_epoch)
-        if trained.best is None:
-            raise RunError("the trial ended without a validation")
-        return trained.best
+            return self.study.finish(trial, FAILED, note=error.what)
+        if trained.best is None or not math.isfinite(trained.best):
+            return self.study.finish(trial, FAILED, note=f"its validation {trained.metric} is {trained.best}")
+        return self.study.finish(trial, COMPLETE, value=trained.best)
 
-    def _open(self, space: str) -> optuna.Study:
-        journal = self.optuna.storages.journal
-        storage = journal.JournalStorage(journal.JournalFileBackend(str(self.path / "journal.log")))
-        study: optuna.Study = self.optuna.create_study(
-            study_name="ukge",
-            storage=storage,
-            direction="maximize" if self.higher_is_better else "minimize",
-            load_if_exists=True,
-            pruner=self.optuna.pruners.MedianPruner(n_startup_trials=4, n_warmup_steps=self.base.stopping.every),
-        )
-        state = self.optuna.trial.TrialState
-        for trial in study.get_trials(states=(state.RUNNING,)):
-            study.tell(trial.number, state=state.FAIL)  # a search that was killed left it behind
-        # A fresh seed per start: the same one would propose again what the study has already seen.
-        seed = self.seed + len(study.trials)
-        if space == "paper":
-            study.sampler = self.optuna.samplers.GridSampler(PAPER_GRID, seed=self.seed)
-        else:
-            study.sampler = self.optuna.samplers.TPESampler(seed=seed, multivariate=True)
-        return study
-
-    def _same_search(self, search: dict[str, Any]) -> None:
-        file = self.path / "study.json"
-        if not file.is_file():
-            if any(self.path.iterdir()):
-                raise RunError(f"{self.path} is not empty and holds no study", hint="Choose another --out.")
-            write_atomically(file, json.dumps(search, indent=2).encode())
-            return
-        found = json.loads(file.read_text(encoding="utf-8"))
-        for name, value in search.items():
-            if found.get(name) != value:
-                raise RunError(
-                    f"{self.path} is a study of another {name}: {found.get(name)}",
-                    hint="Go on with the same arguments, or choose another --out.",
-                )
-
-    def _keep_best(self) -> None:
-        best = self.result().best
-        if best is not None:
-            write_atomically(self.path / "best.toml", to_toml(best).encode())
+    def _refuse_if_too_large(self, config: Config) -> None:
+        """Turn the refusal of one trial's size into its failure: another trial may fit."""
+        facts = self.dataset.train
+        n_rules = 0 if self.rules is None else len(self.rules)
+        try:
+            refuse_if_too_large(estimate(config, facts.n_entities, facts.n_relations, len(facts), n_rules))
+        except ConfigError as error:
+            raise RunError(error.what) from None
 
 
-def as_note(trial: optuna.trial.FrozenTrial) -> TrialNote:
-    """Return a trial of Optuna's as a plain note."""
-    value = trial.value
-    if value is None and trial.intermediate_values:
-        value = trial.intermediate_values[max(trial.intermediate_values)]
-    return TrialNote(
-        trial.number,
-        trial.state.name.lower(),
-        value,
-        trial.user_attrs.get("best_epoch"),
-        None if trial.duration is None else trial.duration.total_seconds(),
-        dict(trial.params),
-        trial.user_attrs.get("why"),
-    )
+def _total(points: list[dict[str, int | float]] | None, trials: int | None) -> int:
+    if points is None:
+        return TRIALS if trials is None else trials
+    return len(points) if trials is None else min(trials, len(points))
 
 
-def _optuna() -> Any:
-    try:
-        import optuna  # noqa: PLC0415 — an extra
-        import optuna.storages.journal  # noqa: PLC0415
-    except ImportError:
-        raise ConfigError("Optuna is not installed", hint="pip install 'ukge[tune]'") from None
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    return optuna
+def _ground_rules(dataset: Dataset, rules: GroundRules | str | Path | None, base: Config) -> GroundRules | None:
+    if base.objective.rule_weight == 0 and base.objective.rule_prior == 0:
+        return None
+    if isinstance(rules, GroundRules):
+        return rules
+    from ukge.rule_sources import OWN, rules_for  # noqa: PLC0415 — the relational engine takes time to load
+
+    return rules_for(dataset, rules or OWN, base.sampling.tau)
+
+
+def _about(
+    model: str,
+    space: str,
+    pruner: str,
+    base: Config,
+    searched: Space,
+    dataset: Dataset,
+    rules: GroundRules | None,
+) -> dict[str, Any]:
+    """Return all that the trials of a search have in common, as JSON-able values."""
+    settings = {
+        section: {n: v for n, v in values.items() if n not in searched and n not in IRRELEVANT}
+        for section, values in base.to_dict().items()
+    }
+    return {
+        "model": model,
+        "space": space,
+        "pruner": pruner,
+        "searched": {name: str(values) for name, values in searched.items()},
+        "settings": settings,
+        "data": {
+            "train": dataset.train.fingerprint,
+            "val": dataset.val.fingerprint,
+            "rules": "" if rules is None else _digest(rules),
+        },
+    }
+
+
+def _digest(rules: GroundRules) -> str:
+    hasher = hashlib.sha256()
+    for column in (rules.head, rules.relation, rules.tail, rules.body, rules.weight):
+        hasher.update(column.tobytes())
+    return hasher.hexdigest()

@@ -224,12 +224,14 @@ def test_the_demo_runs_twice_and_leaves_its_files(tmp_path: Path) -> None:
     for _ in range(2):
         printed = run("demo", "--out", tmp_path / "demo").stdout
         assert "rules were planted" in printed
+        assert "Error against the true confidence" in printed
     assert {path.name for path in (tmp_path / "demo").iterdir()} == {
         "world.tsv",
         "random",
         "leak-safe",
         "audit-random.html",
         "audit-leak-safe.html",
+        "run",
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -66,6 +67,25 @@ def test_no_optimiser_finds_a_lower_objective(program: HingeProgram) -> None:
     assert state.objective <= by_linear_programme(program) + 1e-4
 
 
+@given(programs())
+@settings(deadline=None, max_examples=40)
+def test_variables_that_nothing_ties_are_solved_for_one_by_one(program: HingeProgram) -> None:
+    coefficients = program.coefficients.copy()
+    coefficients[:, 1:] = 0.0
+    apart = replace(program, coefficients=coefficients)
+    # One potential over two variables that can never be violated makes it ADMM's turn.
+    tied = HingeProgram(
+        program.n_variables + 1,
+        np.concatenate([apart.variables, [[0, program.n_variables, 0]]]),
+        np.concatenate([coefficients, [[1.0, 1.0, 0.0]]]),
+        np.append(program.constant, -5.0),
+        np.append(program.weight, 1.0),
+        np.append(program.squared, True),
+    )
+    assert solve(apart).objective <= solve(tied).objective + 1e-9
+    assert solve(apart).objective == pytest.approx(solve(tied).objective, abs=1e-4)
+
+
 def test_minima_by_hand() -> None:
     graph = UncertainGraph.from_facts(CHAIN[:2])
     inferred = infer(graph, [TRANSITIVE], prior=NegativePrior(0.25, squared=True))
@@ -83,7 +103,7 @@ def test_targets_support_each_other_round_by_round() -> None:
     prior, asked = NegativePrior(0.001), GroundingSettings(strong=0.7)
     once = infer(graph, [TRANSITIVE], prior=prior, settings=asked)
     assert {(fact.head, fact.tail) for fact in once.graph} == {("a", "c"), ("b", "d")}
-    twice = infer(graph, [TRANSITIVE], rounds=2, prior=prior, settings=asked)
+    twice = infer(graph, [TRANSITIVE], rounds=2, joint=True, prior=prior, settings=asked)
     found = {(fact.head, fact.tail): fact.confidence for fact in twice.graph}
     assert set(found) == {("a", "c"), ("b", "d"), ("a", "d")}
     assert found["a", "d"] == pytest.approx(0.8, abs=3e-3)
@@ -115,7 +135,8 @@ def test_the_ground_program_is_the_sum_of_all_distances(graph: UncertainGraph) -
     targets = UncertainGraph.from_columns(
         head, relation, tail, np.zeros(len(every)), entities=graph.entities, relations=graph.relations
     )
-    inferred = infer(graph, RULES, targets=targets, settings=GroundingSettings(strong=0.0), prior=NegativePrior(0.3))
+    asked = GroundingSettings(strong=0.0)
+    inferred = infer(graph, RULES, targets=targets, joint=True, settings=asked, prior=NegativePrior(0.3))
     truth = {triple: confidence for triple, (confidence, _) in best(graph).items()}
     assert not {(f.head, f.relation, f.tail) for f in inferred.graph} & set(truth)
     fixed = set(truth)
@@ -148,3 +169,5 @@ def test_nothing_to_infer() -> None:
     assert inferred.confidence(graph.head, graph.relation, graph.tail).tolist() == [0.0]
     with pytest.raises(ConfigError, match="at least once"):
         infer(graph, [TRANSITIVE], rounds=0)
+    with pytest.raises(ConfigError, match="2 rounds need targets in bodies"):
+        infer(graph, [TRANSITIVE], rounds=2)

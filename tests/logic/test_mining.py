@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.logic.brute_force import every_rule, graphs, measures, turned, walk
 
 from ukge.errors import ConfigError, RuleError
+from ukge.graph.synthetic import generate
 from ukge.graph.uncertain import UncertainGraph
 from ukge.logic.engine import Engine, connect
 from ukge.logic.measures import ScoredRule, measure
@@ -138,24 +139,27 @@ def test_the_report_accounts_for_every_rule() -> None:
     assert report.supported == report.kept + lost
     assert report.kept == len(mined) == len({rule.head.relation for rule in mined.rules})
     assert report.beyond_top > 0
-    assert report.fan_out is None
+    assert report.widest is None
     assert len(report.lines()) == 3
 
 
-def test_a_wide_fan_out_is_left_out_and_said() -> None:
-    hub = [(f"x{i}", "in", "hub", 1.0) for i in range(40)] + [(f"y{i}", "in", f"z{i}", 1.0) for i in range(5)]
-    pairs = [(f"x{i}", "with", f"x{i + 1}", 1.0) for i in range(39)]
-    graph = UncertainGraph.from_facts(hub + pairs)
-    free = mine(graph, MiningSettings(min_support=2, min_hit_ratio=0.01))
-    capped = mine(graph, MiningSettings(min_support=2, min_hit_ratio=0.01, max_paths=500))
-    assert free.report.fan_out is None
-    assert capped.report.paths == free.report.paths > 500
-    assert capped.report.fan_out == 32
-    assert capped.report.paths_left_out >= 40 * 40
-    assert "more than 32 facts" in capped.report.lines()[-1]
+def test_pairs_of_hubs_are_left_out_and_said() -> None:
+    shared = [(hub, "in", f"x{i}", 1.0) for i in range(40) for hub in ("hub", "hob")]
+    others = [(end, "in", f"y{i}", 1.0) for i in range(5) for end in (f"a{i}", f"b{i}")]
+    pairs = [("hub", "with", "hob", 1.0), *((f"a{i}", "with", f"b{i}", 1.0) for i in range(5))]
+    graph = UncertainGraph.from_facts(shared + others + pairs)
+    free = mine(graph, MiningSettings(min_support=1, min_hit_ratio=0.01))
+    capped = mine(graph, MiningSettings(min_support=1, min_hit_ratio=0.01, max_walks=200))
+    assert free.report.widest is None
+    assert capped.report.widest == 32
+    assert capped.report.looked_at + capped.report.left_out == free.report.looked_at > 200
+    assert capped.report.left_out == 41
+    assert "both have more than 32 facts" in capped.report.lines()[-1]
     rule = parse_rule("in(A, B) & in(C, B) -> with(A, C)").canonical()
-    assert rule in {found.canonical() for found in free.rules}
-    assert rule not in {found.canonical() for found in capped.rules}
+    (all_of_it,) = [one.measures for one in free.scored if one.rule.canonical() == rule]
+    (exact,) = [one.measures for one in capped.scored if one.rule.canonical() == rule]
+    assert all_of_it == exact
+    assert exact.support == 6
 
 
 def test_a_longer_rule_must_be_clearly_better() -> None:
@@ -172,6 +176,14 @@ def test_a_longer_rule_must_be_clearly_better() -> None:
     assert mined.report.redundant > 0
     kept = mine(UncertainGraph.from_facts(facts), MiningSettings(conjunctions=True, keep_redundant=True))
     assert len(kept) == len(mined) + mined.report.redundant
+
+
+def test_weights_are_drawn_to_what_all_looked_at_rules_are_like() -> None:
+    mined = mine(generate(seed=3).graph)
+    weights = {rule.canonical(): rule.weight for rule in mined.weighted()}
+    assert mined.prior.mean < min(one.measures.soft_confidence for one in mined.scored)
+    for one in mined.scored:
+        assert mined.prior.mean < weights[one.rule.canonical()] < one.measures.soft_confidence
 
 
 def test_an_empty_or_weak_graph_has_no_rules() -> None:

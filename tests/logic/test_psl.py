@@ -82,7 +82,8 @@ def test_psl_finds_the_same_ground_rules_and_the_same_map_state(psl: str) -> Non
     answer = run(psl, psl_program(graph, RULES, targets, prior=prior))
     names = {predicate(i, name).upper(): name for i, name in enumerate(graph.relations)}
 
-    inferred = infer(graph, RULES, targets=targets, prior=prior, settings=GroundingSettings(strong=0.0))
+    asked = GroundingSettings(strong=0.0)
+    inferred = infer(graph, RULES, targets=targets, joint=True, prior=prior, settings=asked)
     ours = {(fact.head, fact.relation, fact.tail): fact.confidence for fact in inferred.graph}
     theirs = {
         (atom["arguments"][0], names[atom["predicate"]], atom["arguments"][1]): atom["value"]
@@ -97,7 +98,7 @@ def test_psl_finds_the_same_ground_rules_and_the_same_map_state(psl: str) -> Non
 
 def _our_ground_rules(graph: UncertainGraph, targets: UncertainGraph, prior: NegativePrior) -> Counter[Any]:
     with connect("duckdb") as engine:
-        program = ground_program(engine, graph, RULES, targets, GroundingSettings(strong=0.0), prior)
+        program = ground_program(engine, graph, RULES, targets, GroundingSettings(strong=0.0), prior, joint=True)
     observed = {(fact.head, fact.relation, fact.tail): fact.confidence for fact in graph}
     atoms = [*observed, *((fact.head, fact.relation, fact.tail) for fact in program.targets)]
     found: Counter[Any] = Counter()

@@ -26,9 +26,13 @@ def spark() -> Iterator[Engine]:
         pytest.skip("pyspark is not installed")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Spark needs Java, which is not installed")
-    started = connect("local[2]")
-    yield started
-    started.close()
+    # Tables of a few hundred rows are done before compiled code would pay.
+    options = {"spark.sql.codegen.wholeStage": "false", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+    arguments = " ".join(f"--conf {name}={value}" for name, value in options.items())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_SUBMIT_ARGS", f"{arguments} pyspark-shell")
+        with connect("local[2]") as started:
+            yield started
 
 
 def random_graph(seed: int = 0, n_facts: int = 400) -> UncertainGraph:

@@ -55,6 +55,13 @@ def evaluate(
     if query and report is None:
         raise ConfigError("--query chooses a table of the report", hint="Say where the report goes with --report DIR.")
     opened = open_run(run, data)
+    asked = []
+    if report is not None:  # what cannot be drawn or asked is told before the work, not after it
+        from ukge.evaluation.case_study import parse_query
+        from ukge.evaluation.report import drawing, write_report
+
+        drawing()
+        asked = [parse_query(each, opened.dataset) for each in query or ()]
     plan = prepared([opened], protocol, tau, seed)
     judged = judge(plan, {opened.name: opened}, replicates, seed)
     if as_json:
@@ -62,9 +69,7 @@ def evaluate(
     else:
         out().print(render(judged))
     if report is not None:
-        from ukge.evaluation.report import write_report
-
-        page = write_report(report, judged, plan, opened.model, opened.name, opened.run.trace(), query or ())
+        page = write_report(report, judged, plan, opened.model, opened.name, opened.run.trace(), asked)
         note(f"wrote {page}")
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ukge.graph.uncertain import UncertainGraph
     from ukge.logic.engine import Engine
     from ukge.logic.measures import ScoredRule
+    from ukge.logic.mining import MinedRules
     from ukge.logic.rules import Rule
 
 rules_app = typer.Typer(help="Mine rules, look at them, measure them, ground them.", no_args_is_help=True)
@@ -86,7 +87,7 @@ def mine(
     )
     with _engine(engine, memory) as running, err().status(f"mining {len(dataset.train):,} facts"):
         found = find(dataset.train, asked, engine=running)
-    scored = _weighted(found.scored, weights)
+    scored = _weighted(found, weights)
     for line in found.report.lines():
         note(line)
     if out_file is not None:
@@ -241,18 +242,15 @@ def _read(rules: str, form: str | None) -> list[Rule]:
     return [parse_rule(rules)]
 
 
-def _weighted(scored: Sequence[ScoredRule], weights: str) -> list[ScoredRule]:
+def _weighted(found: MinedRules, weights: str) -> list[ScoredRule]:
     from dataclasses import replace
 
-    from ukge.logic.weights import fixed_weights, learn_weights
+    from ukge.logic.weights import fixed_weights
 
-    if weights == "learnt":
-        rules = learn_weights(scored)
-    elif weights == "fixed":
-        rules = fixed_weights([one.rule for one in scored])
-    else:
+    if weights not in ("learnt", "fixed"):
         raise ConfigError(f"unknown weights {weights!r}", hint="Known: learnt, fixed.")
-    return [replace(one, rule=rule) for one, rule in zip(scored, rules, strict=True)]
+    rules = found.weighted() if weights == "learnt" else fixed_weights(found.rules)
+    return [replace(one, rule=rule) for one, rule in zip(found.scored, rules, strict=True)]
 
 
 def _write(path: Path, scored: Sequence[ScoredRule], form: str | None, comment: str) -> None:

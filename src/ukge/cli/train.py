@@ -25,7 +25,7 @@ def train(
     rules: str = typer.Option(
         "own",
         help="Ground rules to learn from: own (those that come with the data), mined, none, a file of rules "
-        "(.psl, .rules, .anyburl), or a file of rule heads with the value of their body as confidence.",
+        "(.psl, .rules, .txt, .json), or a file of rule heads with the value of their body as confidence.",
     ),
     leak_safe: bool = typer.Option(False, "--leak-safe", help="Split leak-safely where the data is not split yet."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),

@@ -1,92 +1,127 @@
-"""`ukge tune`: search hyper-parameters on validation data."""
+"""`ukge tune`: search for the settings of a model."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ukge.cli.console import err, out, print_json
+from ukge.cli.train import resolved
 
 if TYPE_CHECKING:
-    from ukge.tune import TrialNote, TuneResult
+    from rich.table import Table
+
+    from ukge.studies import TrialSummary
+    from ukge.tune import TuneResult
 
 
 def tune(
-    data: str = typer.Argument(help="Catalogue name, 'synthetic', data directory or file of facts."),
+    data: str = typer.Argument(..., help="Catalogue name, 'synthetic', data directory or file of facts."),
     model: str = typer.Option("ukge-rect", help="Which model; an unknown name lists the known ones."),
-    directory: Path = typer.Option(..., "--out", help="Study directory; one that exists is gone on with."),
-    space: str = typer.Option("paper", help="What is searched: paper (its grid) or wide."),
-    trials: int = typer.Option(20, min=1, help="Trials the study shall hold."),
-    timeout: float | None = typer.Option(None, help="Seconds after which no new trial begins."),
-    rules: str = typer.Option("own", help="Ground rules to learn from, as for `ukge train`."),
+    out_dir: Path | None = typer.Option(
+        None, "--out", help="Study directory; studies/DATA-MODEL if not given. One that exists is gone on with."
+    ),
+    space: str = typer.Option(
+        "paper", help="'paper': the paper's grid of lr, dim and batch size; 'wide': all that matters."
+    ),
+    trials: int | None = typer.Option(
+        None, help="Trials in all; the whole grid, or 50 in the wide space, if not given."
+    ),
+    timeout: float | None = typer.Option(None, help="Begin no new trial after so many seconds."),
+    pruner: str = typer.Option("median", help="Which trials to give up early: median, halving or none."),
+    config_file: Path | None = typer.Option(None, "--config", help="TOML file of settings that are not searched."),
+    preset: str | None = typer.Option(None, help="'paper': the paper's settings for what is not searched."),
+    rules: str = typer.Option("own", help="Ground rules, as in `ukge train`: own, mined, none or a file."),
     leak_safe: bool = typer.Option(False, "--leak-safe", help="Split leak-safely where the data is not split yet."),
     as_json: bool = typer.Option(False, "--json", help="Print the trials as JSON."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
     *,
     settings: dict[str, Any],
 ) -> None:
-    """Search hyper-parameters with pruning and resume; settings given as flags stay fixed."""
+    """Search for good settings on the validation facts; a setting given as a flag is fixed.
+
+    The same command goes on with a search that was interrupted. The best settings are in best.toml, for
+    `ukge train --config`.
+    """
+    from ukge.cli.search_progress import SearchProgress
     from ukge.graph.catalogue import open_dataset
     from ukge.tune import tune as search
 
-    seed = settings.get("seed", 0)
-    dataset = open_dataset(data, seed=seed, leak_safe=leak_safe)
-    console = err()
-
-    def told(trial: TrialNote) -> None:
-        value = "–" if trial.value is None else f"{trial.value:.5f}"
-        chosen = "  ".join(f"{name} {_short(setting)}" for name, setting in trial.settings.items())
-        console.print(f"trial {trial.number + 1}/{trials}  {trial.state:8}  {value}  {chosen}", soft_wrap=True)
-
-    result = search(
-        dataset,
-        model,
-        directory=directory,
-        space=space,
-        trials=trials,
-        timeout=timeout,
-        seed=seed,
-        settings=settings,
-        rules=rules,
-        on_trial=told,
-    )
+    config = resolved(model, data, config_file, preset, settings)
+    dataset = open_dataset(data, seed=config.runtime.seed, leak_safe=leak_safe)
+    path = out_dir or Path("studies") / f"{dataset.name}-{model}"
+    with SearchProgress(err(), f"{model} on {dataset.name}", config.stopping.metric, quiet=quiet) as progress:
+        result = search(
+            dataset,
+            model,
+            directory=path,
+            space=space,
+            trials=trials,
+            timeout=timeout,
+            pruner=pruner,
+            rules=rules,
+            config=config,
+            on_start=progress.on_start,
+            on_epoch=progress.on_epoch,
+            on_trial=progress.on_trial,
+            **settings,
+        )
     if as_json:
         print_json(_as_json(result))
         return
-    _print(result, directory)
+    out().print(_table(result))
+    if result.best is None:
+        out().print("no trial came to an end; there is no best setting yet")
+        return
+    out().print(
+        f"best validation {result.metric} [bold]{result.best.value:.5f}[/] in trial {result.best.number}; "
+        f"its settings are in [bold]{result.directory / 'best.toml'}[/]"
+    )
 
 
-def _print(result: TuneResult, directory: Path) -> None:
+def _table(result: TuneResult) -> Table:
     from rich.table import Table
 
-    best = result.best_trial
-    names = sorted({name for trial in result.trials for name in trial.settings})
-    table = Table("trial", "state", f"validation {result.metric}", "epoch", *names, title=f"{result.model}: trials")
-    for trial in result.trials:
-        value = "" if trial.value is None else f"{trial.value:.5f}"
-        epoch = "" if trial.best_epoch is None else str(trial.best_epoch)
-        row = [str(trial.number + 1), trial.state, value, epoch]
-        row += [_short(trial.settings.get(name, "")) for name in names]
-        table.add_row(*row, style="bold green" if best is not None and trial.number == best.number else None)
-    console = out()
-    console.print(table)
-    if best is None:
-        console.print("No trial was completed.")
-    else:
-        console.print(f"Best: trial {best.number + 1}; its settings: ukge train … --config {directory / 'best.toml'}")
+    table = Table(title=f"{len(result.trials)} trials, best first")
+    for column in ("trial", "state", result.metric, "epoch", "seconds"):
+        table.add_column(column, justify="left" if column == "state" else "right")
+    names = list(dict.fromkeys(name for trial in result.trials for name in trial.settings))
+    for name in names:
+        table.add_column(name, justify="right")
+    failed = any(trial.note for trial in result.trials)
+    if failed:
+        table.add_column("why", overflow="fold")
+    for trial in _best_first(result):
+        best = result.best is not None and trial.number == result.best.number
+        row = [
+            str(trial.number),
+            trial.state,
+            "" if trial.value is None else f"{trial.value:.5f}",
+            "" if trial.epoch is None else f"{trial.epoch} of {trial.epochs}",
+            "" if trial.seconds is None else f"{trial.seconds:.1f}",
+            *(f"{trial.settings[name]:.4g}" if name in trial.settings else "" for name in names),
+        ]
+        table.add_row(*row, *([trial.note] if failed else []), style="bold" if best else None)
+    return table
+
+
+def _best_first(result: TuneResult) -> list[TrialSummary]:
+    sign = -1.0 if result.higher_is_better else 1.0
+    order = {"complete": 0, "pruned": 1}
+    return sorted(
+        result.trials,
+        key=lambda trial: (order.get(trial.state, 2), float("inf") if trial.value is None else sign * trial.value),
+    )
 
 
 def _as_json(result: TuneResult) -> dict[str, Any]:
-    from dataclasses import asdict
-
     return {
+        "study": str(result.directory),
         "model": result.model,
         "metric": result.metric,
-        "best": None if result.best is None else result.best.to_dict(),
+        "best": None if result.best is None else asdict(result.best),
         "trials": [asdict(trial) for trial in result.trials],
     }
-
-
-def _short(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)

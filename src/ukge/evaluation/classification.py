@@ -14,6 +14,9 @@ from ukge.evaluation.predictions import Floats, Numbers
 
 Flags = npt.NDArray[np.bool_]
 
+INVERSE_PENALTY = 1e4
+"""scikit-learn's C. With its default of 1 the penalty would move the threshold of graphs of some thousand facts."""
+
 
 @dataclass(frozen=True, slots=True)
 class Classification:
@@ -45,7 +48,7 @@ class StrongFacts:
                 f"all {len(strong):,} facts to learn from are {kind}: there is nothing to tell apart",
                 hint="Choose another τ with --tau.",
             )
-        model = LogisticRegression().fit(_column(predicted), strong)
+        model = LogisticRegression(C=INVERSE_PENALTY).fit(_column(predicted), strong)
         return cls(float(model.coef_[0, 0]), float(model.intercept_[0]))
 
     def predict(self, predicted: Numbers) -> Flags:

@@ -129,12 +129,14 @@ class EvaluationProtocol(ABC):
         title = f"{asked:,} queries, gains of validation and test, tails known to train are no candidates"
         return RankingTask(queries, gains, excluded, "ranking_held_out", title)
 
-    def links(self, known: UncertainGraph, sides: tuple[Side, ...], title: str, columns: tuple[str, ...]) -> LinkTask:
-        """Return the link prediction of the test facts."""
+    def links(
+        self, known: UncertainGraph, sides: tuple[Side, ...], filtered: str, columns: tuple[str, ...]
+    ) -> LinkTask:
+        """Return the link prediction of the test facts, filtered of what is known."""
         facts = self.dataset.test
         asked = {side: Asked.of(facts, side) for side in sides}
         answers = {side: Known(known, side).answers(each.queries) for side, each in asked.items()}
-        return LinkTask(facts, answers, asked, f"{len(facts):,} test facts, {title}", columns)
+        return LinkTask(facts, answers, asked, filtered, columns)
 
     def classification(self, negatives: UncertainGraph, kinds: tuple[str, ...]) -> tuple[Task, ...]:
         """Return the classification of test facts and negative links, or nothing where it cannot be had.
@@ -216,7 +218,7 @@ class Split(EvaluationProtocol):
         return (
             ErrorsApart({"positives": test, "negatives": negatives}, title),
             self.ranking(self.queries(), excluding_train=True),
-            self.links(self.dataset.train, ("tail",), "filtered of what train knows", columns),
+            self.links(self.dataset.train, ("tail",), "filtered of training facts", columns),
         )
 
 
@@ -232,7 +234,7 @@ class Positives(EvaluationProtocol):
         known = self.dataset.whole()
         return (
             ConfidenceTask(self.dataset.test, f"{len(self.dataset.test):,} test facts"),
-            self.links(known, SIDES, "filtered of all facts of the graph", LINK_COLUMNS),
+            self.links(known, SIDES, "filtered of all facts", LINK_COLUMNS),
         )
 
 
@@ -256,7 +258,9 @@ class Clean(EvaluationProtocol):
         queries = self.queries()
         return (
             ConfidenceTask(facts, f"{title}, {len(kinds)} kinds"),
-            ErrorsApart({"positives": test, **kinds}, title),
+            ErrorsApart(
+                {"positives": test, **kinds}, title, ("mae_positives", *(f"mse_{k}" for k in ("positives", *kinds)))
+            ),
             self.ranking(queries, excluding_train=False),
             self.ranking(queries, excluding_train=True),
             *self.classification(negatives, tuple(kinds)),

@@ -28,10 +28,10 @@ class RawAndFiltered(NamedTuple):
     filtered: Ranks
 
 
-@nb.njit(cache=True, parallel=True, nogil=True)
+@nb.njit(cache=True, nogil=True)
 def _count(scores, row, entity, skip_from, skip_to, skip, raw, filtered):  # type: ignore[no-untyped-def]
     n = scores.shape[1]
-    for i in nb.prange(len(row)):
+    for i in range(len(row)):
         line, e = scores[row[i]], entity[i]
         own = line[e]
         above, level = 0, 0

@@ -55,6 +55,7 @@ def _blocks(evaluation: Evaluation) -> Iterator[RenderableType]:
     yield Text("")
     for table in evaluation.tables:
         if table.brief:
+            yield Text(f"{evaluation.protocol} · {table.title}", style="bold")
             yield _table(evaluation, table)
     if evaluation.bootstrap.replicates:
         level, replicates = evaluation.bootstrap.level, evaluation.bootstrap.replicates
@@ -63,14 +64,7 @@ def _blocks(evaluation: Evaluation) -> Iterator[RenderableType]:
 
 def _table(evaluation: Evaluation, table: Table) -> RichTable:
     shown = columns(evaluation, table)
-    grid = RichTable(
-        title=f"{evaluation.protocol} · {table.title}",
-        title_justify="left",
-        title_style="bold",
-        box=None,
-        pad_edge=False,
-        header_style="dim",
-    )
+    grid = RichTable(box=None, pad_edge=False, header_style="dim")
     grid.add_column("predictor", no_wrap=True)
     for metric in shown:
         grid.add_column(header(metric), justify="right", no_wrap=True)

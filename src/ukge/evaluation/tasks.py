@@ -80,9 +80,9 @@ class ConfidenceTask(Task):
 class ErrorsApart(Task):
     """Errors on several kinds of facts, each for itself."""
 
-    def __init__(self, parts: Mapping[str, UncertainGraph], title: str) -> None:
+    def __init__(self, parts: Mapping[str, UncertainGraph], title: str, columns: tuple[str, ...] = ()) -> None:
         self.parts = parts
-        self.tables = (Table("confidence_apart", f"Confidence prediction, apart: {title}"),)
+        self.tables = (Table("confidence_apart", f"Confidence prediction, apart: {title}", columns),)
 
     def measure(self, predictor: Predictor, bootstrap: Bootstrap) -> Figures:
         """Return MSE and MAE of each kind."""
@@ -150,22 +150,29 @@ class ClassificationTask(Task):
 
 
 class LinkTask(Task):
-    """Rank the true entity of each fact among all; filtered, the other known answers are left out."""
+    """Rank the true entity of each fact among all; filtered, the other known answers are left out.
+
+    `filtered` says, for the tables, of what.
+    """
 
     def __init__(
         self,
         facts: UncertainGraph,
         known: Mapping[Side, Answers],
         asked: Mapping[Side, Asked],
-        title: str,
+        filtered: str,
         columns: tuple[str, ...],
     ) -> None:
         self.facts, self.known, self.asked = facts, known, asked
         self.tables = tuple(
-            Table(f"links_{kind}_{side}", f"Link prediction, {kind}, {_SIDE_TITLES[side]}: {title}", columns, brief)
-            for kind in RawAndFiltered._fields[::-1]
+            Table(
+                f"links_{kind}_{side}",
+                f"Link prediction, {words}, {_SIDE_TITLES[side]}: {len(facts):,} test facts",
+                columns,
+                brief=kind == "filtered" or side == BOTH,
+            )
+            for kind, words in (("filtered", filtered), ("raw", "raw"))
             for side in self._sides()
-            for brief in (kind == "filtered" or side == BOTH,)
         )
 
     def ranks(self, ranker: Ranker) -> dict[Side, RawAndFiltered]:

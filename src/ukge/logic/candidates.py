@@ -14,6 +14,7 @@ import ibis
 
 from ukge.logic.engine import Engine
 from ukge.logic.facts import FactTables
+from ukge.logic.joins import ENTITIES
 
 
 @dataclass(frozen=True)
@@ -27,13 +28,12 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Edges:
-    """Steps (x, p, y) of an engine, the fan-out (x, p, n) of each entity, and the observed pairs."""
+    """Steps (x, p, y) of an engine, the fan-out (x, p, n) of each entity, and the observed facts."""
 
     engine: Engine
     steps: Any
     fan: Any
     observed: Any
-    pairs: Any
     n_relations: int
 
     def turned(self, steps: Sequence[int]) -> tuple[int, ...]:
@@ -43,17 +43,15 @@ class Edges:
 
     def drop(self) -> None:
         """Let go of the tables."""
-        for table in (self.steps, self.fan, self.pairs):
-            self.engine.drop(table)
+        self.engine.drop(self.steps)
+        self.engine.drop(self.fan)
 
 
 def edges(engine: Engine, facts: FactTables, n_relations: int) -> Edges:
     """Prepare the steps; a fact that relates an entity to itself leads nowhere."""
     steps = engine.keep(facts.steps.filter(facts.steps.x != facts.steps.y).select("x", "p", "y"))
     fan = engine.keep(steps.group_by("x", "p").agg(n=steps.count()))
-    observed = facts.observed
-    pairs = engine.keep(observed.filter(observed.h != observed.t).select("h", "t").distinct())
-    return Edges(engine, steps, fan, observed, pairs, n_relations)
+    return Edges(engine, steps, fan, facts.observed, n_relations)
 
 
 def single_steps(found: Edges, min_support: int) -> list[Candidate]:
@@ -78,37 +76,80 @@ def double_steps(found: Edges, min_support: int) -> list[Candidate]:
 
 @dataclass(frozen=True)
 class Walks:
-    """Candidates of two steps, and what was left out on the way."""
+    """Candidates of two steps, what was gone through to find them, and what was left out."""
 
     candidates: list[Candidate]
     supported: int
-    paths: int
-    fan_out: int | None
-    paths_left_out: int
+    looked_at: int
+    widest: int | None
+    left_out: int
 
 
-def two_steps(found: Edges, min_support: int, min_hit_ratio: float, max_paths: int) -> Walks:
+def two_steps(found: Edges, min_support: int, min_hit_ratio: float, max_walks: int) -> Walks:
     """Return the walks A – B – C with enough support that may reach the hit ratio.
 
-    Walks through an entity where one relation fans out too far are left out when there are more than `max_paths` walks.
+    Walks are found from their ends: for every observed pair, the neighbours of the end that has fewer are looked up
+    among those of the other, so that one hub does not make it dear. Should that still be more than `max_walks`
+    look-ups, the pairs are left out whose ends both have more neighbours than some number.
     """
     engine = found.engine
-    paths, fan_out, kept = _fan_out(found, max_paths)
-    first, second = _through(found, fan_out)
-    walks = first.join(second, first.middle == second.middle2)
-    walks = walks.filter(walks.a != walks.c)
-    closed = walks.semi_join(found.pairs, [walks.a == found.pairs.h, walks.c == found.pairs.t])
-    ends = engine.keep(closed.select("a", "p1", "p2", "c").distinct())
-    observed = found.observed
-    hits = ends.join(observed, [ends.a == observed.h, ends.c == observed.t])
-    counted = engine.keep(_often(hits.group_by("p1", "p2", "r").agg(n=hits.count()), min_support))
-    possible = _possible(found, counted, min_hit_ratio)
-    rows = engine.rows(possible)
+    pairs = engine.keep(_pairs(found))
+    total = engine.rows(pairs.agg(n=pairs.n.sum()))[0]["n"] or 0
+    widest, looked_at = _within(engine, pairs, int(total), max_walks)
+    chosen = pairs if widest is None else pairs.filter(pairs.n <= widest)
+    counted = _closed_walks(found, chosen, min_support)
+    rows = engine.rows(_possible(found, counted, min_hit_ratio))
     supported = engine.rows(counted.agg(n=counted.count()))[0]["n"]
-    engine.drop(ends)
     engine.drop(counted)
+    engine.drop(pairs)
     candidates = [Candidate((row["p1"], row["p2"]), row["r"]) for row in rows]
-    return Walks(candidates, supported, paths, fan_out, paths - kept)
+    return Walks(candidates, supported, looked_at, widest, int(total) - looked_at)
+
+
+def _pairs(found: Edges) -> Any:
+    """Return each observed pair of entities once: u the end with fewer steps, v the other, n how many u has."""
+    told = found.observed.filter(found.observed.h != found.observed.t)
+    pairs = told.select(a=ibis.least(told.h, told.t), b=ibis.greatest(told.h, told.t)).distinct()
+    degree = found.fan.group_by("x").agg(n=found.fan.n.sum())
+    at_a, at_b = degree.select(x_a=degree.x, n_a=degree.n), degree.select(x_b=degree.x, n_b=degree.n)
+    known = pairs.join(at_a, pairs.a == at_a.x_a)
+    known = known.join(at_b, known.b == at_b.x_b)
+    fewer = known.n_a <= known.n_b
+    ends = {"u": ibis.ifelse(fewer, known.a, known.b), "v": ibis.ifelse(fewer, known.b, known.a)}
+    return known.select(**ends, n=ibis.least(known.n_a, known.n_b))
+
+
+def _within(engine: Engine, pairs: Any, total: int, most: int) -> tuple[int | None, int]:
+    """Return the power of two that no pair may exceed for the look-ups to stay within `most`, and their number."""
+    if total <= most:
+        return None, total
+    widest = int(engine.rows(pairs.agg(n=pairs.n.max()))[0]["n"])
+    cap = 1 << (widest.bit_length() - 1)
+    while True:
+        kept = pairs.filter(pairs.n <= cap)
+        looked_at = int(engine.rows(kept.agg(n=kept.n.sum()))[0]["n"] or 0)
+        if looked_at <= most or cap == 1:
+            return cap, looked_at
+        cap //= 2
+
+
+def _closed_walks(found: Edges, pairs: Any, min_support: int) -> Any:
+    """Count, per walk (p1, p2) and relation r, the pairs of ends that r relates."""
+    steps, engine = found.steps, found.engine
+    near = steps.select(at=steps.x, p=steps.p, middle=steps.y)
+    starts = pairs.join(near, pairs.u == near.at)
+    far = steps.select(q=steps.p, key=steps.x.cast("int64") * ENTITIES + steps.y)
+    walks = starts.join(far, starts.v.cast("int64") * ENTITIES + starts.middle == far.key)
+    ends = engine.keep(walks.select("u", "p", "q", "v").distinct())
+    observed = found.observed
+    forth = ends.join(observed, [ends.u == observed.h, ends.v == observed.t])
+    forth = forth.select(p1=forth.p, p2=_inverse(forth.q, found.n_relations), r=forth.r)
+    back = ends.join(observed, [ends.v == observed.h, ends.u == observed.t])
+    back = back.select(p1=back.q, p2=_inverse(back.p, found.n_relations), r=back.r)
+    hits = ibis.union(forth, back)
+    counted = engine.keep(_often(hits.group_by("p1", "p2", "r").agg(n=hits.count()), min_support))
+    engine.drop(ends)
+    return counted
 
 
 def three_steps(found: Edges, bodies: Any, min_support: int, *, backwards: bool) -> list[Candidate]:
@@ -125,9 +166,9 @@ def three_steps(found: Edges, bodies: Any, min_support: int, *, backwards: bool)
     walks = walks.join(third, walks.c == third.c3)
     walks = walks.filter((walks.a != walks.d) & (walks.b != walks.d))
     subject, target = ("d", "a") if backwards else ("a", "d")
-    closed = walks.semi_join(found.pairs, [walks[subject] == found.pairs.h, walks[target] == found.pairs.t])
-    ends = closed.select("a", "p1", "p2", "p3", "d").distinct()
     observed = found.observed
+    closed = walks.semi_join(observed, [walks[subject] == observed.h, walks[target] == observed.t])
+    ends = closed.select("a", "p1", "p2", "p3", "d").distinct()
     hits = ends.join(observed, [ends[subject] == observed.h, ends[target] == observed.t])
     rows = found.engine.rows(_often(hits.group_by("p1", "p2", "p3", "r").agg(n=hits.count()), min_support))
     walked = [Candidate((row["p1"], row["p2"], row["p3"]), row["r"]) for row in rows]
@@ -138,40 +179,9 @@ def _often(counted: Any, least: int) -> Any:
     return counted.filter(counted.n >= least)
 
 
-def _through(found: Edges, fan_out: int | None) -> tuple[Any, Any]:
-    """Return the steps into and out of the middle entity of a walk."""
-    steps = found.steps
-    if fan_out is not None:
-        wide = found.fan.filter(found.fan.n > fan_out)
-        steps = steps.anti_join(wide, [steps.x == wide.x, steps.p == wide.p])
-    into = steps.select(a=steps.y, p1=_inverse(steps.p, found.n_relations), middle=steps.x)
-    return into, steps.select(middle2=steps.x, p2=steps.p, c=steps.y)
-
-
 def _inverse(step: Any, n_relations: int) -> Any:
     back = ibis.ifelse(step >= n_relations, step - n_relations, step + n_relations)
     return back.cast("int32")
-
-
-def _fan_out(found: Edges, max_paths: int) -> tuple[int, int | None, int]:
-    """Return how many walks of two steps there are, the fan-out that keeps them in the limit, and how many it keeps."""
-    paths = _count_paths(found, found.fan)
-    if paths <= max_paths:
-        return paths, None, paths
-    widest = found.engine.rows(found.fan.agg(n=found.fan.n.max()))[0]["n"]
-    cap = 1 << (int(widest).bit_length() - 1)
-    while cap > 1:
-        kept = _count_paths(found, found.fan.filter(found.fan.n <= cap))
-        if kept <= max_paths:
-            return paths, cap, kept
-        cap //= 2
-    return paths, 1, _count_paths(found, found.fan.filter(found.fan.n <= 1))
-
-
-def _count_paths(found: Edges, fan: Any) -> int:
-    degree = fan.group_by("x").agg(n=fan.n.sum())
-    total = found.engine.rows(degree.agg(n=(degree.n * degree.n).sum()))[0]["n"]
-    return int(total or 0)
 
 
 def _possible(found: Edges, counted: Any, min_hit_ratio: float) -> Any:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
+BISECTIONS = 50
 ADAPTING = 1_000
 """Steps in which the penalty may change; a fixed one after that makes the search come to rest."""
 
@@ -58,11 +59,14 @@ class MapState:
 
 
 def solve(program: HingeProgram, *, tolerance: float = 1e-7, max_steps: int = 20_000, penalty: float = 1.0) -> MapState:
-    """Return the MAP state by ADMM. It rests when copies and values agree to `tolerance` (root mean square)."""
+    """Return the MAP state. ADMM rests when copies and values agree to `tolerance` (root mean square).
+
+    Where no potential ties two variables together, each is solved for by itself, by bisection.
+    """
     used = program.coefficients != 0.0
-    if not used.any():
-        values = np.zeros(program.n_variables)
-        return MapState(values, program.objective(values), 0, converged=True)
+    if (used.sum(axis=1) <= 1).all():
+        values = _one_by_one(program, used)
+        return MapState(values, program.objective(values), BISECTIONS, converged=True)
     a, at = program.coefficients, program.variables
     copies_of = np.bincount(at[used], minlength=program.n_variables).astype(np.float64)
     norm = np.maximum((a * a).sum(axis=1), 1e-12)
@@ -82,6 +86,21 @@ def solve(program: HingeProgram, *, tolerance: float = 1e-7, max_steps: int = 20
         if step % 10 == 0 and step <= ADAPTING:
             penalty, drift = _balanced(penalty, drift, primal, dual)
     return MapState(consensus, program.objective(consensus), max_steps, converged=False)
+
+
+def _one_by_one(program: HingeProgram, used: npt.NDArray[np.bool_]) -> Floats:
+    """Halve the interval of every variable towards where its potentials fall; of equal minima, take the least."""
+    row, place = np.nonzero(used)
+    at, a = program.variables[row, place], program.coefficients[row, place]
+    c, w, squared = program.constant[row], program.weight[row], program.squared[row]
+    low, high = np.zeros(program.n_variables), np.ones(program.n_variables)
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2.0
+        distance = a * middle[at] + c
+        slope = np.where(distance > 0.0, w * a * np.where(squared, 2.0 * distance, 1.0), 0.0)
+        rising = np.bincount(at, weights=slope, minlength=program.n_variables) >= 0.0
+        low, high = np.where(rising, low, middle), np.where(rising, middle, high)
+    return low
 
 
 def _local_minimum(program: HingeProgram, target: Floats, norm: Floats, penalty: float) -> Floats:

@@ -50,6 +50,7 @@ def infer(
     *,
     targets: UncertainGraph | None = None,
     rounds: int = 1,
+    joint: bool = False,
     prior: NegativePrior | None = None,
     settings: GroundingSettings | None = None,
     engine: str | Engine = "duckdb",
@@ -57,14 +58,18 @@ def infer(
     """Return the MAP state of the ground program: the confidences of the targets.
 
     Without `targets` they are the unseen heads that rules imply, in `rounds` steps: what one round implies may be part
-    of the bodies of the next. Targets stand in bodies as well, so their confidences depend on each other.
+    of the bodies of the next. With `joint`, targets stand in bodies as well, so that their confidences depend on each
+    other: PSL's program in full, which takes far longer on a large graph. More than one round needs it.
     """
     if rounds < 1:
         raise ConfigError(f"rules are applied at least once, not {rounds} times")
+    if rounds > 1 and not joint:
+        raise ConfigError(f"{rounds} rounds need targets in bodies", hint="Ask for joint=True.")
     wanted = settings or GroundingSettings()
     with using(engine) as running:
         unknown = implied_heads(graph, rules, wanted, rounds, running) if targets is None else targets
-        program = ground_program(running, graph, rules, unknown, wanted, prior or NegativePrior())
+        given = prior or NegativePrior()
+        program = ground_program(running, graph, rules, unknown, wanted, given, joint=joint)
     state = solve(program.hinges)
     return Inferred(program.targets.with_confidence(np.clip(state.values, 0.0, 1.0)), state, program)
 

@@ -17,6 +17,7 @@ from ukge.logic.facts import FactTables, fact_tables
 from ukge.logic.filters import best_per_head, without_redundant
 from ukge.logic.measures import ScoredRule, measure_on
 from ukge.logic.rules import Atom, Rule
+from ukge.logic.weights import Prior, learn_prior, learn_weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,8 @@ class MiningSettings:
     """keep also the rules that are not clearly better than a shorter one which generalises them"""
     top: int | None = None
     """rules to keep per head relation, the best ones; all if None"""
-    max_paths: int = 2_000_000_000
-    """walks of two steps to look at before entities with a wide fan-out are left out of their middle"""
+    max_walks: int = 2_000_000_000
+    """look-ups of neighbours before pairs of entities that both have very many facts are left out"""
 
     def __post_init__(self) -> None:
         if self.max_length not in (1, 2, 3):
@@ -63,23 +64,27 @@ class MiningReport:
     redundant: int
     beyond_top: int
     kept: int
-    paths: int
-    fan_out: int | None
-    paths_left_out: int
+    looked_at: int
+    """neighbours looked up to find the walks of two steps"""
+    widest: int | None
+    """pairs of entities that both have more strong facts than this were left out; None if none were"""
+    left_out: int
+    """neighbours that were not looked up for that reason"""
 
     def lines(self) -> list[str]:
         """Return the report as sentences."""
         told = [
-            f"{self.strong_facts:,} of {self.facts:,} facts are strong; they form {self.paths:,} walks of two steps.",
+            f"{self.strong_facts:,} of {self.facts:,} facts are strong; {self.looked_at:,} neighbours were looked up.",
             f"{self.supported:,} rules have the support asked for; {self.kept:,} are kept.",
             f"Left out: {self.implied_too_much + self.below_hit_ratio:,} below the hit ratio "
             f"({self.implied_too_much:,} of them by a bound, uncounted), {self.redundant:,} no better than a shorter "
             f"rule, {self.beyond_top:,} beyond the best of their head relation.",
         ]
-        if self.fan_out is not None:
+        if self.widest is not None:
             told.append(
-                f"{self.paths_left_out:,} walks through entities with more than {self.fan_out:,} facts of one relation "
-                "were not looked at, so rules that only they support are missing. The figures of the rules are exact."
+                f"Pairs of entities that both have more than {self.widest:,} facts were not looked at "
+                f"({self.left_out:,} neighbours), so rules that only they support are missing. "
+                "The figures of the rules are exact."
             )
         return told
 
@@ -91,11 +96,17 @@ class MinedRules:
     scored: tuple[ScoredRule, ...]
     report: MiningReport
     settings: MiningSettings
+    prior: Prior
+    """what to believe of a rule before its facts are counted, learnt from all measured rules, the bad ones too"""
 
     @property
     def rules(self) -> list[Rule]:
         """The rules alone."""
         return [found.rule for found in self.scored]
+
+    def weighted(self) -> list[Rule]:
+        """Return the rules weighted by their calibrated confidence (see `ukge.logic.weights`)."""
+        return learn_weights(self.scored, self.prior)
 
     def __len__(self) -> int:
         return len(self.scored)
@@ -124,7 +135,9 @@ class _Miner:
         self, engine: Engine, facts: FactTables, graph: UncertainGraph, settings: MiningSettings, found: Edges
     ) -> None:
         self.engine, self.facts, self.graph, self.settings, self.found = engine, facts, graph, settings, found
+        self.names = list(graph.relations)
         self.candidates: dict[Rule, Candidate] = {}
+        self.measured: list[ScoredRule] = []
 
     def mined(self) -> MinedRules:
         least, length = self.settings.min_support, self.settings.max_length
@@ -133,7 +146,7 @@ class _Miner:
         if length > 1 and self.settings.conjunctions:
             candidates += double_steps(self.found, least)
         if length > 1:
-            walks = two_steps(self.found, least, self.settings.min_hit_ratio, self.settings.max_paths)
+            walks = two_steps(self.found, least, self.settings.min_hit_ratio, self.settings.max_walks)
         bounded = walks.supported - len(walks.candidates)
         good = self._good([*candidates, *walks.candidates])
         if length > 2:
@@ -149,17 +162,18 @@ class _Miner:
             redundant=len(good) - len(fresh),
             beyond_top=len(fresh) - len(best),
             kept=len(best),
-            paths=walks.paths,
-            fan_out=walks.fan_out,
-            paths_left_out=walks.paths_left_out,
+            looked_at=walks.looked_at,
+            widest=walks.widest,
+            left_out=walks.left_out,
         )
-        return MinedRules(tuple(best), report, self.settings)
+        return MinedRules(tuple(best), report, self.settings, learn_prior(self.measured))
 
     def _good(self, candidates: Sequence[Candidate]) -> list[ScoredRule]:
-        rules = {as_rule(candidate, self.graph): candidate for candidate in candidates}
+        rules = {as_rule(candidate, self.names): candidate for candidate in candidates}
         self.candidates.update(rules)
         strong = self.settings.strong
         measured = measure_on(self.engine, self.facts, self.graph, list(rules), strong=strong, distinct=True)
+        self.measured += measured
         return [one for one in measured if one.measures.hit_ratio >= self.settings.min_hit_ratio]
 
     def _extended(self, good: Sequence[ScoredRule]) -> list[Candidate]:
@@ -185,15 +199,15 @@ class _Miner:
         return int(self.engine.rows(table.agg(n=table.count()))[0]["n"])
 
 
-def as_rule(candidate: Candidate, graph: UncertainGraph) -> Rule:
+def as_rule(candidate: Candidate, relations: Sequence[str]) -> Rule:
     """Return a candidate as a rule over the variables A, B, C, … along its walk."""
     steps = candidate.steps
     ends = [ascii_uppercase[place : place + 2] if candidate.walk else "AB" for place in range(len(steps))]
-    body = tuple(_atom(step, pair[0], pair[1], graph) for step, pair in zip(steps, ends, strict=True))
-    return Rule(body, Atom(graph.relations[candidate.relation], "A", ends[-1][1]))
+    body = tuple(_atom(step, pair[0], pair[1], relations) for step, pair in zip(steps, ends, strict=True))
+    return Rule(body, Atom(relations[candidate.relation], "A", ends[-1][1]))
 
 
-def _atom(step: int, start: str, end: str, graph: UncertainGraph) -> Atom:
-    if step < graph.n_relations:
-        return Atom(graph.relations[step], start, end)
-    return Atom(graph.relations[step - graph.n_relations], end, start)
+def _atom(step: int, start: str, end: str, relations: Sequence[str]) -> Atom:
+    if step < len(relations):
+        return Atom(relations[step], start, end)
+    return Atom(relations[step - len(relations)], end, start)

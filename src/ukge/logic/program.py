@@ -49,8 +49,10 @@ def ground_program(
     targets: UncertainGraph,
     settings: GroundingSettings,
     prior: NegativePrior,
+    *,
+    joint: bool,
 ) -> GroundProgram:
-    """Ground rules over observed facts and targets; a body may hold both.
+    """Ground rules over observed facts and targets; with `joint`, a body may hold targets too, as PSL has it.
 
     A head that is neither observed nor a target is no atom, and its ground rules are left out. Targets that are
     observed are no variables.
@@ -59,8 +61,8 @@ def ground_program(
     variables = unseen[best_rows(unseen)]
     # As part of a body a target may turn out to be true, so it is grounded as if it were.
     atoms = concat([graph, variables.with_confidence(np.ones(len(variables)))])
-    asked = replace(settings, unseen_only=False, best_only=False)
-    with fact_tables(engine, atoms, settings.strong) as tables:
+    asked = replace(settings, unseen_only=not joint, best_only=settings.best_only and not joint)
+    with fact_tables(engine, atoms if joint else graph, settings.strong) as tables:
         grounded = ground_on(engine, tables, atoms, rules, asked)
     hinges = _joined(_rule_hinges(grounded, atoms, len(graph)), _prior_hinges(len(variables), prior))
     return GroundProgram(variables, hinges, grounded)

@@ -2,8 +2,8 @@
 
 A rule's weight is how far to trust its conclusions. The share of the truth it implies that the graph shows,
 Σ min(body, head) / Σ body, says that well for a rule with many implied facts and badly for one with few: among many
-mined rules, some look good by luck. So the shares are drawn towards their common mean, the more the fewer facts stand
-behind them, as an empirical Bayes estimate under a beta prior.
+mined rules, some look good by luck. So the shares are drawn towards the mean of all rules that were looked at, the more
+the fewer facts stand behind them: an empirical Bayes estimate under a beta prior.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Prior:
 def learn_weights(scored: Sequence[ScoredRule], prior: Prior | None = None) -> list[Rule]:
     """Return the rules weighted by their calibrated confidence, a number from 0 to 1.
 
-    Measure the rules on the training facts; the prior is learnt from them too, unless one is given.
+    Measure the rules on the training facts. Without a prior, one is learnt from them; for mined rules take that of
+    `MinedRules`, which knows the rules that were turned down too.
     """
     shown, implied = _evidence(scored)
     known = prior or learn_prior(scored)

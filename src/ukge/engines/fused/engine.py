@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ukge.config import Config
 from ukge.engines.base import EpochResult, GroundRules, Parameters, State, TrainingData
-from ukge.engines.fused import kernel, ops
+from ukge.engines.fused import kernel, ops, optimisers
 from ukge.engines.fused.prepare import prepare_batches
 from ukge.graph.keys import triple_keys
 
@@ -29,10 +29,10 @@ SCORERS = {
 LINKS = {"logistic": kernel.LOGISTIC_LINK, "rectifier": kernel.RECTIFIER_LINK, "identity": kernel.IDENTITY_LINK}
 LOSSES = {"squared": kernel.SQUARED, "logistic": kernel.LOGISTIC, "margin": kernel.MARGIN}
 OPTIMISERS = {
-    "adam": kernel.ADAM,
-    "lazy-adam": kernel.LAZY_ADAM,
-    "adagrad": kernel.ADAGRAD,
-    "rowwise-adagrad": kernel.ROWWISE_ADAGRAD,
+    "adam": optimisers.ADAM,
+    "lazy-adam": optimisers.LAZY_ADAM,
+    "adagrad": optimisers.ADAGRAD,
+    "rowwise-adagrad": optimisers.ROWWISE_ADAGRAD,
 }
 SAMPLERS = ("independent", "none")
 N_TERMS = 4
@@ -88,6 +88,8 @@ class FusedEngine:
             dtype=np.float32,
         )
         self._optimiser = OPTIMISERS[config.optimiser.optimiser]
+        # Dense Adam walks every entity anyway, so nothing is to be had from optimising some of them early.
+        self._mark_lone = self._optimiser != optimisers.ADAM
         opt = config.optimiser
         self._hyper = np.array([opt.lr, opt.beta1, opt.beta2, opt.eps, 1.0, 1.0], dtype=np.float32)
         self._moments = self._new_moments()
@@ -179,8 +181,8 @@ class FusedEngine:
         tables = (self.parameters.entity, self.parameters.relation, self.parameters.link.reshape(2, 1))
         moments: list[npt.NDArray[np.float32]] = []
         for table in tables:
-            first = np.zeros_like(table) if self._optimiser in (kernel.ADAM, kernel.LAZY_ADAM) else _none(table)
-            second = _none(table) if self._optimiser == kernel.ROWWISE_ADAGRAD else np.zeros_like(table)
+            first = np.zeros_like(table) if self._optimiser in (optimisers.ADAM, optimisers.LAZY_ADAM) else _none(table)
+            second = _none(table) if self._optimiser == optimisers.ROWWISE_ADAGRAD else np.zeros_like(table)
             moments += [first, second]
         return tuple(moments)
 
@@ -218,7 +220,8 @@ class FusedEngine:
         prepare_batches(
             len(sizes), start, self._batch_size, permutation, self._fact_arrays(), self._rule_arrays(),
             self._rules_drawn(sizes), self._negatives, data.n_entities, data.n_relations, key, self._observed,
-            self._ranges, self._buffers.prepared, self._buffers.by_entity, self._buffers.by_relation,
+            self._ranges, self._mark_lone, self._buffers.prepared, self._buffers.by_entity,
+            self._buffers.by_relation,
         )  # fmt: skip
 
     def _run(

@@ -12,6 +12,7 @@ from ukge.engines.fused.ops import compiled
 
 TRIES = 16
 DIGIT = 13
+allocating = nb.njit(cache=True, nogil=True, error_model="numpy")
 
 
 @compiled
@@ -102,28 +103,41 @@ def radix_order(keys, n_keys, bound, order, scratch, counts):  # type: ignore[no
 
 
 @compiled
-def group_by_key(keys, n_keys, order, rows, starts):  # type: ignore[no-untyped-def]
-    """Write the distinct keys in ascending order to `rows` and where each begins in `order`; return how many."""
-    n_rows = 0
-    for i in range(n_keys):
-        key = keys[order[i]]
-        if n_rows == 0 or rows[n_rows - 1] != key:
+def group_by_key(keys, n_keys, lone_from, order, rows, starts):  # type: ignore[no-untyped-def]
+    """Write the distinct keys in ascending order to `rows` and where each begins in `order`; return how many.
+
+    A key that occurs once only, at a place from `lone_from` on, is left out of all that and marked: it becomes ~key.
+    """
+    n_rows, kept, begin = 0, 0, 0
+    while begin < n_keys:
+        key = keys[order[begin]]
+        end = begin + 1
+        while end < n_keys and keys[order[end]] == key:
+            end += 1
+        if end == begin + 1 and order[begin] >= lone_from:
+            keys[order[begin]] = ~key
+        else:
             rows[n_rows] = key
-            starts[n_rows] = i
+            starts[n_rows] = kept
             n_rows += 1
-    starts[n_rows] = n_keys
+            for i in range(begin, end):
+                order[kept] = order[i]
+                kept += 1
+        begin = end
+    starts[n_rows] = kept
     return n_rows
 
 
-@compiled
+@allocating
 def prepare_batch(  # type: ignore[no-untyped-def]
     batch, first, size, permutation, facts, rules, n_rules, n_negatives, n_entities, n_relations, key, observed, ranges,
-    prepared, by_entity, by_relation,
+    mark_lone, prepared, by_entity, by_relation,
 ):  # fmt: skip
     """Draw the corruptions and ground rules of one batch and index its occurrences.
 
     An occurrence is numbered so: head of row i, tail of row i, corrupted tail (i, j), corrupted head (i, j), where rows
-    are the facts followed by the ground rules.
+    are the facts followed by the ground rules. With `mark_lone`, a corruption e whose entity occurs nowhere else in the
+    batch is written as ~e and left out of the index: whoever scores it may optimise it.
     """
     fact_head, fact_relation, fact_tail, _ = facts
     rule_head, rule_relation, rule_tail, _, _ = rules
@@ -148,8 +162,6 @@ def prepare_batch(  # type: ignore[no-untyped-def]
             t = corrupt(head, relation, True, even, n_entities, observed, tail_offsets, tail_members)
             odd = even + np.uint64(1)
             h = corrupt(tail, relation, False, odd, n_entities, observed, head_offsets, head_members)
-            out_tails[batch, i, j] = t
-            out_heads[batch, i, j] = h
             entities[2 * n_rows + i * n_negatives + j] = t
             entities[2 * n_rows + (n_facts + i) * n_negatives + j] = h
     for i in range(n_rules):
@@ -161,26 +173,31 @@ def prepare_batch(  # type: ignore[no-untyped-def]
         relations[n_facts + i] = rule_relation[pick]
     scratch = np.empty(n_seen, np.int32)
     counts = np.empty((1 << DIGIT) + 1, np.int32)
-    index_occurrences(entities, n_seen, n_entities, by_entity, batch, scratch, counts)
-    index_occurrences(relations, n_rows, n_relations, by_relation, batch, scratch, counts)
+    lone_from = 2 * n_rows if mark_lone else n_seen
+    index_occurrences(entities, n_seen, n_entities, lone_from, by_entity, batch, scratch, counts)
+    index_occurrences(relations, n_rows, n_relations, n_rows, by_relation, batch, scratch, counts)
+    for i in range(n_facts):
+        for j in range(n_negatives):
+            out_tails[batch, i, j] = entities[2 * n_rows + i * n_negatives + j]
+            out_heads[batch, i, j] = entities[2 * n_rows + (n_facts + i) * n_negatives + j]
 
 
-@compiled
-def index_occurrences(keys, n_keys, bound, index, batch, scratch, counts):  # type: ignore[no-untyped-def]
-    """Fill the (counts, order, rows, starts) index of one batch."""
+@allocating
+def index_occurrences(keys, n_keys, bound, lone_from, index, batch, scratch, counts):  # type: ignore[no-untyped-def]
+    """Fill the (counts, order, rows, starts) index of one batch, as `group_by_key` does."""
     n_distinct, order, rows, starts = index
     radix_order(keys, n_keys, bound, order[batch], scratch, counts)
-    n_distinct[batch] = group_by_key(keys, n_keys, order[batch], rows[batch], starts[batch])
+    n_distinct[batch] = group_by_key(keys, n_keys, lone_from, order[batch], rows[batch], starts[batch])
 
 
 @nb.njit(cache=True, parallel=True, nogil=True, error_model="numpy")
 def prepare_batches(  # type: ignore[no-untyped-def]
     n_batches, first, size, permutation, facts, rules, rules_drawn, n_negatives, n_entities, n_relations, key, observed,
-    ranges, prepared, by_entity, by_relation,
+    ranges, mark_lone, prepared, by_entity, by_relation,
 ):  # fmt: skip
     """Prepare `n_batches` batches of `size` facts from position `first` of the permutation, in parallel."""
     for batch in nb.prange(n_batches):
         prepare_batch(
             np.int64(batch), first, size, permutation, facts, rules, rules_drawn[batch], n_negatives, n_entities,
-            n_relations, key, observed, ranges, prepared, by_entity, by_relation,
+            n_relations, key, observed, ranges, mark_lone, prepared, by_entity, by_relation,
         )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,11 @@ class SparkEngine(Engine):
 
     def __init__(self, master: str, memory: str | None = None) -> None:
         super().__init__()
-        self._session = _session(master, memory)
-        self._connection = ibis.pyspark.connect(self._session)
+        with warnings.catch_warnings():
+            # Spark warns of every pandas that is newer than itself; here tables travel as Arrow, not as pandas.
+            warnings.filterwarnings("ignore", message=".*pandas.*", category=FutureWarning)
+            self._session = _session(master, memory)
+            self._connection = ibis.pyspark.connect(self._session)
 
     def load(self, table: pa.Table) -> Any:  # noqa: D102
         return self._view(self._session.createDataFrame(table).persist())
@@ -96,5 +100,5 @@ def _settings(master: str, memory: str | None) -> dict[str, str]:
         # A machine's own name often resolves to an address it cannot reach itself under.
         os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
         settings["spark.driver.host"] = LOOPBACK
-        settings["spark.sql.shuffle.partitions"] = str(2 * (os.cpu_count() or 1))
+        settings["spark.sql.shuffle.partitions"] = str(os.cpu_count() or 1)
     return settings

@@ -1,0 +1,142 @@
+"""`ukge evaluate` and `ukge compare` as a user meets them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from ukge.cli import app
+from ukge.errors import ConfigError, DataError, RunError
+from ukge.estimator import UKGE
+from ukge.graph.readers import read
+from ukge.graph.split import split
+from ukge.graph.synthetic import generate
+from ukge.graph.writers import write
+
+QUICK = ["--dim", "8", "--epochs", "2", "--every", "1", "--batch-size", "256", "--quiet"]
+runner = CliRunner()
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with facts and four runs: two on a random cut, one on a leak-safe one, one with another τ."""
+    path = tmp_path_factory.mktemp("home")
+    write(generate(n_entities=300, n_facts=3000, seed=1).graph, path / "world.tsv")
+    for name, options in {
+        "rect": [],
+        "logi": ["--model", "ukge-logi"],
+        "safe": ["--leak-safe"],
+        "tau": ["--tau", "0.5"],
+    }.items():
+        arguments = ["train", str(path / "world.tsv"), "--out", str(path / name), *QUICK, *options]
+        result = runner.invoke(app, arguments)
+        assert result.exit_code == 0, result.output
+    return path
+
+
+@pytest.mark.parametrize(
+    ("run", "protocol"), [("rect", "paper"), ("rect", "split"), ("rect", "positives"), ("safe", "clean")]
+)
+def test_a_run_is_judged_by_every_protocol(run: str, protocol: str, home: Path) -> None:
+    arguments = ["evaluate", str(home / run), "--protocol", protocol, "--json", "--replicates", "20", "--tau", "0.6"]
+    result = runner.invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert (told["protocol"], told["data"]) == (protocol, "world")
+    rows = {row["name"]: row for row in told["rows"]}
+    assert [row["trivial"] for row in told["rows"]] == [True] * 6 + [False]
+    assert run in rows
+    for figures in rows[run]["figures"].values():
+        for figure in figures.values():
+            if figure["value"] is not None:
+                assert figure["low"] <= figure["value"] + 1e-9
+                assert figure["value"] <= figure["high"] + 1e-9
+    table = runner.invoke(app, [*arguments[:4], "--replicates", "0", "--tau", "0.6"])
+    assert table.exit_code == 0
+    for title in told["tables"].values():
+        assert f"{protocol} · {title}" in table.stdout or "raw" in title
+
+
+def test_the_figures_are_those_of_the_model(home: Path) -> None:
+    result = runner.invoke(
+        app, ["evaluate", str(home / "rect"), "--protocol", "positives", "--json", "--replicates", "0"]
+    )
+    told = json.loads(result.stdout)
+
+    test = split(read(home / "world.tsv"), seed=0).test
+    gap = UKGE.load(home / "rect").predict(test) - test.confidence
+    found = told["rows"][-1]["figures"]["confidence"]["mse"]["value"]
+    assert found == pytest.approx(float((gap**2).mean()), rel=1e-4)
+
+
+def test_a_report_is_written(home: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    head, relation = next((fact.head, fact.relation) for fact in read(home / "world.tsv"))
+    arguments = ["evaluate", str(home / "rect"), "--report", str(tmp_path / "report"), "--replicates", "10"]
+    result = runner.invoke(app, [*arguments, "--tau", "0.6", "--query", f"{head},{relation}"])
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+    assert page.count("known tail") == 1
+    assert (tmp_path / "report" / "training.png").is_file()
+
+
+def test_runs_are_compared(home: Path) -> None:
+    arguments = ["compare", str(home / "rect"), str(home / "logi"), str(home / "rect"), str(home / "safe")]
+    result = runner.invoke(app, [*arguments, "--protocol", "positives", "--json"])
+    assert result.exit_code == 0, result.output
+    random, safe = json.loads(result.stdout)
+    assert [row["name"] for row in random["rows"] if not row["trivial"]] == ["rect", "logi"]
+    assert [row["name"] for row in safe["rows"] if not row["trivial"]] == ["safe"]
+    shown = runner.invoke(app, [*arguments, "--protocol", "positives"]).stdout
+    assert shown.count("Protocol positives on world") == 2
+    lines = shown.splitlines()
+    assert lines.index(next(line for line in lines if line.startswith("constant"))) < lines.index(
+        next(line for line in lines if line.startswith("rect"))
+    )
+
+
+def test_changed_data_is_refused(home: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.tsv"
+    write(generate(n_entities=300, n_facts=3000, seed=2).graph, other)
+    with pytest.raises(RunError, match="learnt from other data: the train facts"):
+        runner.invoke(app, ["evaluate", str(home / "rect"), "--data", str(other)], catch_exceptions=False)
+    moved = tmp_path / "moved.tsv"
+    moved.write_bytes((home / "world.tsv").read_bytes())
+    arguments = ["evaluate", str(home / "rect"), "--data", str(moved), "--protocol", "positives", "--replicates", "0"]
+    assert runner.invoke(app, arguments, catch_exceptions=False).exit_code == 0
+
+
+def test_a_model_learnt_in_memory_needs_its_data(home: Path, tmp_path: Path) -> None:
+    graph = read(home / "world.tsv")
+    UKGE(dim=8, epochs=1, batch_size=256).fit(graph).save(tmp_path / "run")
+    with pytest.raises(RunError, match="learnt from data in memory"):
+        runner.invoke(app, ["evaluate", str(tmp_path / "run")], catch_exceptions=False)
+    arguments = ["evaluate", str(tmp_path / "run"), "--data", str(home / "world.tsv"), "--replicates", "0"]
+    assert runner.invoke(app, [*arguments, "--protocol", "positives"], catch_exceptions=False).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (["evaluate", "nowhere"], RunError, "nowhere is not a run directory"),
+        (["evaluate", "rect", "--protocol", "papers"], ConfigError, "Did you mean 'paper'"),
+        (["evaluate", "rect", "--protocol", "clean"], DataError, "--leak-safe"),
+        (["evaluate", "rect", "--query", "a,b"], ConfigError, "--report DIR"),
+        (
+            ["evaluate", "rect", "--report", "r", "--query", "nobody,nothing", "--replicates", "0"],
+            DataError,
+            "unknown entity",
+        ),
+        (["compare", "rect", "tau"], ConfigError, "different τ: 0.5, 0.85"),
+    ],
+)
+def test_mistakes_are_told(
+    arguments: list[str], error: type[Exception], message: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(home)
+    with pytest.raises(error) as caught:
+        runner.invoke(app, arguments, catch_exceptions=False)
+    assert message in str(caught.value)
