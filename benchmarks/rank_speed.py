@@ -3,18 +3,20 @@
 Both rank with the same DistMult weights (dimension 128, drawn at random: speed does not depend on what was learnt) and
 must find the same metrics. Each measurement is a process of its own, timed without its imports and without reading the
 data; ours includes finding the known answers of every query. Both take turns. PyKEEN gets the batch size that is the
-fastest for it here. The first run of ours compiles its kernel, or loads it from the cache; it is not counted.
+fastest for it here; its environment is the one of benchmarks/train_speed.py. The first run of ours compiles its kernel,
+or loads it from the cache; it is not counted.
 
 Exits with 1 if ours is less than 20 times faster on ppi5k, takes more than 15 s on nl27k or more than 1 GB anywhere, or
 if the metrics differ.
 
-    UKGE_DATA=… python benchmarks/rank_speed.py [--rounds 3] [--no-pykeen]
+    UKGE_DATA=… python benchmarks/rank_speed.py [--rounds 3] [--no-pykeen] [--cache DIR]
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -65,9 +67,9 @@ def rank_with_pykeen(data: str, weights: str, batch_size: int) -> dict[str, Any]
     """Return the seconds and the metrics of PyKEEN's evaluator."""
     import numpy as np
     import torch
-    from pykeen.evaluation import RankBasedEvaluator  # type: ignore[import-not-found]
-    from pykeen.models import DistMult  # type: ignore[import-not-found]
-    from pykeen.triples import CoreTriplesFactory  # type: ignore[import-not-found]
+    from pykeen.evaluation import RankBasedEvaluator  # type: ignore[import-not-found, unused-ignore]
+    from pykeen.models import DistMult  # type: ignore[import-not-found, unused-ignore]
+    from pykeen.triples import CoreTriplesFactory  # type: ignore[import-not-found, unused-ignore]
 
     arrays = np.load(weights)
     parts = {name: torch.from_numpy(arrays[name]) for name in ("train", "val", "test")}
@@ -142,11 +144,11 @@ def same(left: dict[str, float], right: dict[str, float]) -> bool:
     return all(abs(left[name] - right[name]) <= 1e-4 * max(1.0, abs(left[name])) for name in METRICS)
 
 
-def against_pykeen(weights: Path, rounds: int) -> bool:
-    """Compare on ppi5k and return whether the aims are met."""
-    from benchmarks.peers import peer_python
+def against_pykeen(weights: Path, rounds: int, cache: Path) -> bool:
+    """Compare on ppi5k and return whether the aims are met; `cache` holds PyKEEN's environment."""
+    from benchmarks.train_speed import environment
 
-    python = str(peer_python("pykeen"))
+    python = str(environment(cache, "pykeen"))
     tried = {size: in_fresh_process(python, "pykeen", "ppi5k", weights, size) for size in BATCH_SIZES}
     for size, result in tried.items():
         show(f"pykeen, batch {size}", [result])
@@ -173,9 +175,11 @@ def alone(data: str, weights: Path, rounds: int) -> bool:
 
 
 def main() -> int:
+    cached = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3, help="measurements of each")
     parser.add_argument("--no-pykeen", action="store_true", help="measure ours alone")
+    parser.add_argument("--cache", type=Path, default=cached / "ukge-bench", help="where PyKEEN's environment is kept")
     parser.add_argument("--child", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
@@ -191,7 +195,7 @@ def main() -> int:
         print(f"first run of ours, not counted: {first['seconds']:.2f} s")
         passed = [alone(data, path, arguments.rounds) for data, path in files.items()]
         if not arguments.no_pykeen:
-            passed.append(against_pykeen(files["ppi5k"], arguments.rounds))
+            passed.append(against_pykeen(files["ppi5k"], arguments.rounds, arguments.cache))
     print("passed" if all(passed) else "FAILED")
     return 0 if all(passed) else 1
 

@@ -1,14 +1,14 @@
 """How training holds up as the graph grows: facts/s and peak memory of the fused engine on synthetic graphs.
 
-Three graphs: 0.1, 1 and 5 million facts over 10 thousand, 100 thousand and 1 million entities whose degrees follow Zipf's
-law; dimension 128, batches of 1,024 facts, 10 corrupted heads and 10 corrupted tails per fact. Row-wise Adagrad is
-judged: it is the optimiser for large tables. Lazy Adam, which moves three times the memory per row, and for the smallest
-graph dense Adam are shown beside it.
+Three graphs: 0.1, 1 and 5 million facts over 10 thousand, 100 thousand and 1 million entities whose degrees follow
+Zipf's law; dimension 128, batches of 1,024 facts, 10 corrupted heads and 10 corrupted tails per fact. Row-wise Adagrad
+is judged: it is the optimiser for large tables. Lazy Adam, which moves three times the memory per row, and for the
+smallest graph dense Adam are shown beside it.
 
 Each measurement is a process of its own; sizes take turns, so that noise of the machine hits them all. Speed is that of
 the median group of 32 batches after the first one. Memory is the highest resident size of the process (VmHWM), beyond
-the facts and three copies of the parameters; the interpreter, its libraries and the compiled code are part of it and are
-shown apart. As in `ukge train`, a copy of the best weights is kept.
+the facts and three copies of the parameters; the interpreter, its libraries and the compiled code are part of it and
+are shown apart. As in `ukge train`, a copy of the best weights is kept.
 
 Exits with 1 if facts/s fall more than 2× from the smallest graph to the largest, or if memory exceeds 500 MB.
 
@@ -79,7 +79,6 @@ def synthetic(n_entities: int, n_facts: int, seed: int = 0) -> TrainingData:
 def measure(optimiser: str, n_entities: int, n_facts: int, most_facts: int, threads: int) -> dict[str, Any]:
     """Return the seconds of every group of batches after the first, and the memory, of this process."""
     from ukge.config import Config
-    from ukge.engines.base import TrainingData
     from ukge.engines.fused import FusedEngine
     from ukge.model import init
     from ukge.scoring import scorers

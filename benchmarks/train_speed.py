@@ -115,8 +115,23 @@ def pykeen(ids: Any, confidence: Any) -> Epoch:  # noqa: ARG001 — it has no us
         negative_sampler_kwargs={"num_negs_per_pos": NEGATIVES},
     )
 
+    losses: list[float] = []
+
     def epoch() -> int:
-        loop.train(factory, num_epochs=1, batch_size=BATCH, use_tqdm=False, num_workers=0, pin_memory=False)
+        nonlocal losses
+        # It counts epochs from the beginning, and does nothing where it has run that many before.
+        wanted = len(losses) + 1
+        losses = loop.train(
+            factory,
+            num_epochs=wanted,
+            continue_training=wanted > 1,
+            batch_size=BATCH,
+            use_tqdm=False,
+            num_workers=0,
+            pin_memory=False,
+        )
+        if len(losses) != wanted:
+            raise RuntimeError("PyKEEN did not train")
         return int(factory.num_triples)
 
     return epoch

@@ -39,8 +39,8 @@ class OpenedRun:
 
 def open_run(path: str | Path, data: str | Path | None = None) -> OpenedRun:
     """Open a finished run; its data is looked up where the run says, or at `data`, and must be what it learnt from."""
-    run = Run.open(path)
-    estimator = UKGE.load(path)
+    estimator = UKGE.load(path)  # checks every file of the run
+    run = Run(path)
     dataset = dataset_of(run, data)
     if (dataset.entities, dataset.relations) != run.vocabularies:
         raise RunError(

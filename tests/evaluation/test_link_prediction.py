@@ -128,8 +128,8 @@ def test_every_metric_says_which_way_is_better() -> None:
 def test_metrics_are_pykeens(filtered: bool, dataset: Dataset, predictor: TablePredictor) -> None:
     pytest.importorskip("pykeen", reason="PyKEEN is not installed: benchmarks/rank_speed.py compares with it too")
     import torch
-    from pykeen.evaluation import RankBasedEvaluator  # type: ignore[import-not-found]
-    from pykeen.evaluation.evaluator import (  # type: ignore[import-not-found]
+    from pykeen.evaluation import RankBasedEvaluator  # type: ignore[import-not-found, unused-ignore]
+    from pykeen.evaluation.evaluator import (  # type: ignore[import-not-found, unused-ignore]
         create_sparse_positive_filter_,
         filter_scores_,
     )

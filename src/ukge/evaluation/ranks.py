@@ -14,7 +14,7 @@ from ukge.evaluation.predictions import Ids, Numbers
 Ranks = npt.NDArray[np.float64]
 Offsets = npt.NDArray[np.int64]
 
-BLOCK_BYTES = 32 << 20
+BLOCK_BYTES = 16 << 20
 """What the all-entity scores of one block of queries may take."""
 
 STRETCH = 4096
