@@ -135,7 +135,7 @@ def test_the_report_accounts_for_every_rule() -> None:
     also = [(f"m{i}", "livesWith", f"f{i}", 1.0) for i in range(10)]
     mined = mine(UncertainGraph.from_facts([*family(10), *also]), MiningSettings(min_support=2, top=1))
     report = mined.report
-    lost = report.implied_too_much + report.below_hit_ratio + report.redundant + report.beyond_top
+    lost = report.implied_too_much + report.below_hit_ratio + report.redundant + report.beyond_top + report.too_dear
     assert report.supported == report.kept + lost
     assert report.kept == len(mined) == len({rule.head.relation for rule in mined.rules})
     assert report.beyond_top > 0

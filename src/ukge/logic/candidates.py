@@ -19,11 +19,15 @@ from ukge.logic.joins import ENTITIES
 
 @dataclass(frozen=True)
 class Candidate:
-    """A body as steps, and the relation of its head. `walk` is False where both steps lie between the same two ends."""
+    """A body as steps from A on, and the relation of its head: from A to the last end or (`backwards`) back to A.
+
+    `walk` is False where both steps lie between the same two ends.
+    """
 
     steps: tuple[int, ...]
     relation: int
     walk: bool = True
+    backwards: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ def two_steps(found: Edges, min_support: int, min_hit_ratio: float, max_walks: i
     engine = found.engine
     pairs = engine.keep(_pairs(found))
     total = engine.rows(pairs.agg(n=pairs.n.sum()))[0]["n"] or 0
-    widest, looked_at = _within(engine, pairs, int(total), max_walks)
+    widest, looked_at = within(engine, pairs, int(total), max_walks)
     chosen = pairs if widest is None else pairs.filter(pairs.n <= widest)
     counted = _closed_walks(found, chosen, min_support)
     rows = engine.rows(_possible(found, counted, min_hit_ratio))
@@ -119,14 +123,14 @@ def _pairs(found: Edges) -> Any:
     return known.select(**ends, n=ibis.least(known.n_a, known.n_b))
 
 
-def _within(engine: Engine, pairs: Any, total: int, most: int) -> tuple[int | None, int]:
-    """Return the power of two that no pair may exceed for the look-ups to stay within `most`, and their number."""
+def within(engine: Engine, table: Any, total: int, most: int) -> tuple[int | None, int]:
+    """Return the power of two that no row's n may exceed for their sum to stay within `most` (or None), and the sum."""
     if total <= most:
         return None, total
-    widest = int(engine.rows(pairs.agg(n=pairs.n.max()))[0]["n"])
+    widest = int(engine.rows(table.agg(n=table.n.max()))[0]["n"])
     cap = 1 << (widest.bit_length() - 1)
     while True:
-        kept = pairs.filter(pairs.n <= cap)
+        kept = table.filter(table.n <= cap)
         looked_at = int(engine.rows(kept.agg(n=kept.n.sum()))[0]["n"] or 0)
         if looked_at <= most or cap == 1:
             return cap, looked_at
@@ -150,29 +154,6 @@ def _closed_walks(found: Edges, pairs: Any, min_support: int) -> Any:
     counted = engine.keep(_often(hits.group_by("p1", "p2", "r").agg(n=hits.count()), min_support))
     engine.drop(ends)
     return counted
-
-
-def three_steps(found: Edges, bodies: Any, min_support: int, *, backwards: bool) -> list[Candidate]:
-    """Return the walks A – B – C – D whose first two steps are among `bodies` (p1, p2), with enough support.
-
-    The head relates A to D, or, `backwards`, D to A: then the walk is turned, and `bodies` are its last two steps.
-    """
-    steps = found.steps
-    first = bodies.join(steps, bodies.p1 == steps.p).select("p1", "p2", a=steps.x, b=steps.y)
-    second = steps.select(b2=steps.x, q2=steps.p, c=steps.y)
-    walks = first.join(second, [first.b == second.b2, first.p2 == second.q2])
-    walks = walks.filter(walks.a != walks.c)
-    third = steps.select(c3=steps.x, p3=steps.p, d=steps.y)
-    walks = walks.join(third, walks.c == third.c3)
-    walks = walks.filter((walks.a != walks.d) & (walks.b != walks.d))
-    subject, target = ("d", "a") if backwards else ("a", "d")
-    observed = found.observed
-    closed = walks.semi_join(observed, [walks[subject] == observed.h, walks[target] == observed.t])
-    ends = closed.select("a", "p1", "p2", "p3", "d").distinct()
-    hits = ends.join(observed, [ends[subject] == observed.h, ends[target] == observed.t])
-    rows = found.engine.rows(_often(hits.group_by("p1", "p2", "p3", "r").agg(n=hits.count()), min_support))
-    walked = [Candidate((row["p1"], row["p2"], row["p3"]), row["r"]) for row in rows]
-    return [Candidate(found.turned(one.steps), one.relation) for one in walked] if backwards else walked
 
 
 def _often(counted: Any, least: int) -> Any:

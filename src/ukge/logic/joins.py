@@ -55,9 +55,9 @@ class Shaped:
 
 
 def shaped(rule: Rule) -> Shaped:
-    """Return the shape of a rule: variables counted along its body, from the subject of its head on."""
+    """Return the shape of a rule: variables counted along its body, from the outer end of its first atom on."""
     order: list[int] = []
-    numbers = {rule.head.subject: 0}
+    numbers = {_start(rule): 0}
     while len(order) < len(rule.body):
         waiting = (place for place in range(len(rule.body)) if place not in order)
         order.append(next(place for place in waiting if numbers.keys() & set(rule.body[place].variables)))
@@ -65,8 +65,15 @@ def shaped(rule: Rule) -> Shaped:
             numbers.setdefault(variable, len(numbers))
     ends = [(numbers[rule.body[place].subject], numbers[rule.body[place].object]) for place in order]
     body = tuple((min(pair), max(pair)) for pair in ends)
-    shape = Shape(body, (0, numbers[rule.head.object]))
+    shape = Shape(body, (numbers[rule.head.subject], numbers[rule.head.object]))
     return Shaped(shape, tuple(order), tuple(subject > target for subject, target in ends))
+
+
+def _start(rule: Rule) -> str:
+    """Return the variable of the first atom that no other atom has; of two such, the subject of the head."""
+    shared = {v for atom in rule.body[1:] for v in atom.variables}
+    outer = [v for v in rule.body[0].variables if v not in shared] or list(rule.body[0].variables)
+    return rule.head.subject if rule.head.subject in outer else outer[0]
 
 
 def bodies_table(ids: Sequence[int], steps: Sequence[Sequence[int]]) -> pa.Table:

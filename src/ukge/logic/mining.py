@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from string import ascii_uppercase
 from typing import Any
 
-import pyarrow as pa
-
 from ukge.errors import ConfigError
 from ukge.graph.uncertain import UncertainGraph
-from ukge.logic.candidates import Candidate, Edges, Walks, double_steps, edges, single_steps, three_steps, two_steps
+from ukge.logic.candidates import Candidate, Edges, Walks, double_steps, edges, single_steps, two_steps
 from ukge.logic.engine import Engine, using
+from ukge.logic.estimate import estimates
 from ukge.logic.facts import FactTables, fact_tables
 from ukge.logic.filters import best_per_head, without_redundant
+from ukge.logic.joins import Shape, bodies_table
+from ukge.logic.longer import three_steps
 from ukge.logic.measures import ScoredRule, measure_on
 from ukge.logic.rules import Atom, Rule
 from ukge.logic.weights import Prior, learn_prior, learn_weights
+
+NO_WALKS = Walks([], 0, 0, None, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +41,10 @@ class MiningSettings:
     """keep also the rules that are not clearly better than a shorter one which generalises them"""
     top: int | None = None
     """rules to keep per head relation, the best ones; all if None"""
-    max_walks: int = 2_000_000_000
+    max_walks: int = 200_000_000
     """look-ups of neighbours before pairs of entities that both have very many facts are left out"""
+    max_bodies: int = 20_000_000
+    """filled bodies of three atoms to count before the rules that have the most are left out"""
 
     def __post_init__(self) -> None:
         if self.max_length not in (1, 2, 3):
@@ -60,6 +65,9 @@ class MiningReport:
     strong_facts: int
     supported: int
     implied_too_much: int
+    """rules below the hit ratio by a bound alone"""
+    too_dear: int
+    """rules of three body atoms that were not measured, because they have too many bodies"""
     below_hit_ratio: int
     redundant: int
     beyond_top: int
@@ -80,6 +88,8 @@ class MiningReport:
             f"({self.implied_too_much:,} of them by a bound, uncounted), {self.redundant:,} no better than a shorter "
             f"rule, {self.beyond_top:,} beyond the best of their head relation.",
         ]
+        if self.too_dear:
+            told.append(f"{self.too_dear:,} rules of three body atoms have too many bodies and were not measured.")
         if self.widest is not None:
             told.append(
                 f"Pairs of entities that both have more than {self.widest:,} facts were not looked at "
@@ -140,33 +150,36 @@ class _Miner:
         self.measured: list[ScoredRule] = []
 
     def mined(self) -> MinedRules:
-        least, length = self.settings.min_support, self.settings.max_length
-        candidates = single_steps(self.found, least)
-        walks = Walks([], 0, 0, None, 0)
-        if length > 1 and self.settings.conjunctions:
-            candidates += double_steps(self.found, least)
-        if length > 1:
-            walks = two_steps(self.found, least, self.settings.min_hit_ratio, self.settings.max_walks)
-        bounded = walks.supported - len(walks.candidates)
-        good = self._good([*candidates, *walks.candidates])
-        if length > 2:
-            good += self._good(self._extended(good))
-        fresh = good if self.settings.keep_redundant else without_redundant(good)
-        best = best_per_head(fresh, self.settings.top)
+        asked = self.settings
+        candidates = single_steps(self.found, asked.min_support)
+        two, three, dear = NO_WALKS, NO_WALKS, 0
+        if asked.max_length > 1 and asked.conjunctions:
+            candidates += double_steps(self.found, asked.min_support)
+        if asked.max_length > 1:
+            two = two_steps(self.found, asked.min_support, asked.min_hit_ratio, asked.max_walks)
+        good = self._good([*candidates, *two.candidates])
+        if asked.max_length > 2:
+            three = self._extended(good)
+            affordable, dear = self._affordable(three.candidates)
+            good += self._good(affordable)
+        fresh = good if asked.keep_redundant else without_redundant(good)
+        best = best_per_head(fresh, asked.top)
+        bounded = sum(walks.supported - len(walks.candidates) for walks in (two, three))
         report = MiningReport(
             facts=self._size(self.facts.observed),
             strong_facts=self._size(self.facts.steps) // 2,
-            supported=bounded + len(self.candidates),
+            supported=bounded + dear + len(self.candidates),
             implied_too_much=bounded,
+            too_dear=dear,
             below_hit_ratio=len(self.candidates) - len(good),
             redundant=len(good) - len(fresh),
             beyond_top=len(fresh) - len(best),
             kept=len(best),
-            looked_at=walks.looked_at,
-            widest=walks.widest,
-            left_out=walks.left_out,
+            looked_at=two.looked_at + three.looked_at,
+            widest=min((walks.widest for walks in (two, three) if walks.widest is not None), default=None),
+            left_out=two.left_out + three.left_out,
         )
-        return MinedRules(tuple(best), report, self.settings, learn_prior(self.measured))
+        return MinedRules(tuple(best), report, asked, learn_prior(self.measured))
 
     def _good(self, candidates: Sequence[Candidate]) -> list[ScoredRule]:
         rules = {as_rule(candidate, self.names): candidate for candidate in candidates}
@@ -174,26 +187,50 @@ class _Miner:
         strong = self.settings.strong
         measured = measure_on(self.engine, self.facts, self.graph, list(rules), strong=strong, distinct=True)
         self.measured += measured
-        return [one for one in measured if one.measures.hit_ratio >= self.settings.min_hit_ratio]
+        return [one for one in measured if self._passes(one)]
 
-    def _extended(self, good: Sequence[ScoredRule]) -> list[Candidate]:
+    def _passes(self, one: ScoredRule) -> bool:
+        figures = one.measures
+        return figures.support >= self.settings.min_support and figures.hit_ratio >= self.settings.min_hit_ratio
+
+    def _extended(self, good: Sequence[ScoredRule]) -> Walks:
         """Return walks of three steps that begin or end with the body of a good rule of two steps."""
         shorter = [self.candidates[one.rule] for one in good]
         bodies = {one.steps for one in shorter if one.walk and len(one.steps) == 2}
-        if not bodies:
-            return []
         either_way = sorted({*bodies, *(self.found.turned(steps) for steps in bodies)})
-        begun = self._three_steps(either_way, backwards=False)
-        ended = self._three_steps(either_way, backwards=True)
-        return list(dict.fromkeys(begun + ended))
+        if not either_way:
+            return NO_WALKS
+        asked = self.settings
+        found = three_steps(self.found, either_way, asked.min_support, asked.min_hit_ratio, asked.max_walks)
+        # A walk that both begins and ends with such a body is found from both ends.
+        once = {as_rule(candidate, self.names).canonical(): candidate for candidate in found.candidates}
+        twice = len(found.candidates) - len(once)
+        return replace(found, candidates=list(once.values()), supported=found.supported - twice)
 
-    def _three_steps(self, bodies: Sequence[tuple[int, ...]], *, backwards: bool) -> list[Candidate]:
-        first, second = (pa.array(steps, pa.int32()) for steps in zip(*bodies, strict=True))
-        loaded = self.engine.load(pa.table({"p1": first, "p2": second}))
-        try:
-            return three_steps(self.found, loaded, self.settings.min_support, backwards=backwards)
-        finally:
-            self.engine.drop(loaded)
+    def _affordable(self, candidates: Sequence[Candidate]) -> tuple[list[Candidate], int]:
+        """Return the candidates whose bodies can be counted within the limit, narrow ones first; and how many not."""
+        bodies = list(dict.fromkeys(candidate.steps for candidate in candidates))
+        if not bodies:
+            return [], 0
+        whole = self._bodies(bodies)
+        begun = self._bodies(list(dict.fromkeys(steps[:2] for steps in bodies)))
+        cost = {steps: whole[steps] + begun[steps[:2]] for steps in bodies}
+        left, fitting = self.settings.max_bodies, set()
+        for steps in sorted(bodies, key=lambda one: (cost[one], one)):
+            left -= cost[steps]
+            if left < 0:
+                break
+            fitting.add(steps)
+        kept = [candidate for candidate in candidates if candidate.steps in fitting]
+        return kept, len(candidates) - len(kept)
+
+    def _bodies(self, walks: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], int]:
+        """Return how many ways there are to fill each walk."""
+        length = len(walks[0])
+        shape = Shape(tuple((place, place + 1) for place in range(length)), (0, length))
+        table = bodies_table(range(len(walks)), walks)
+        expected = estimates(self.engine, self.facts, table, shape, self.graph.n_relations)
+        return {walks[number]: size for number, size in expected.items()}
 
     def _size(self, table: Any) -> int:
         return int(self.engine.rows(table.agg(n=table.count()))[0]["n"])
@@ -204,7 +241,8 @@ def as_rule(candidate: Candidate, relations: Sequence[str]) -> Rule:
     steps = candidate.steps
     ends = [ascii_uppercase[place : place + 2] if candidate.walk else "AB" for place in range(len(steps))]
     body = tuple(_atom(step, pair[0], pair[1], relations) for step, pair in zip(steps, ends, strict=True))
-    return Rule(body, Atom(relations[candidate.relation], "A", ends[-1][1]))
+    first, last = ("A", ends[-1][1]) if not candidate.backwards else (ends[-1][1], "A")
+    return Rule(body, Atom(relations[candidate.relation], first, last))
 
 
 def _atom(step: int, start: str, end: str, relations: Sequence[str]) -> Atom:
