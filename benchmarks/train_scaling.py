@@ -1,6 +1,6 @@
 """How training holds up as the graph grows: facts/s and peak memory of the fused engine on synthetic graphs.
 
-Three graphs: 0.1, 1 and 5 million facts over 10 thousand, 100 thousand and 1 million entities whose degrees follow
+Three graphs: 0.1, 1 and 5 million facts over 10 thousand, 100 thousand and 1 million entities, whose degrees follow
 Zipf's law; dimension 128, batches of 1,024 facts, 10 corrupted heads and 10 corrupted tails per fact. Row-wise Adagrad
 is judged: it is the optimiser for large tables. Lazy Adam, which moves three times the memory per row, and for the
 smallest graph dense Adam are shown beside it.

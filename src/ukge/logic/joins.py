@@ -101,11 +101,19 @@ def bindings(steps: Any, wanted: Any, shape: Shape, *, distinct: bool) -> Any:
         found = joined.mutate(**{f"v_{v}": joined[f"a{place}_{v}"] for v in fresh})
         bound += fresh
     for one, other in combinations(range(shape.n_variables), 2) if distinct else ():
-        found = found.filter(found[f"v_{one}"] != found[f"v_{other}"])
+        found = found.filter(_tied(found, one) != _tied(found, other))
     total = sum((found[f"c_{place}"] for place in range(2, len(shape.body) + 1)), found.c_1)
     value = ibis.greatest(total - float(len(shape.body) - 1), ibis.literal(0.0))
     variables = [f"v_{v}" for v in range(shape.n_variables)]
     return found.select("id", *variables, value=value, **{name: found[name] for name in shape.fact_columns})
+
+
+def _tied(found: Any, variable: int) -> Any:
+    """Return a variable's entity as a number that differs from body to body.
+
+    An engine may turn a bare inequality of two atoms' entities into a join of these atoms on nothing else.
+    """
+    return found.id.cast("int64") * ENTITIES + found[f"v_{variable}"]
 
 
 def _atom_side(steps: Any, place: int, atom: tuple[int, int], shared: int | None) -> Any:
