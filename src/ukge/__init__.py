@@ -5,10 +5,16 @@ Names are loaded when they are first used, so that `import ukge` costs nothing.
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ukge._version import __version__
+
+# How long threads that wait for each other spin before they sleep. OpenMP's own default is three times as long, which
+# slows everybody where other processes are at work too; never to spin costs PyTorch, whose waits are short, half its
+# speed. It has to be said before PyTorch loads OpenMP, whose copy Numba then shares.
+os.environ.setdefault("GOMP_SPINCOUNT", "100000")
 
 if TYPE_CHECKING:
     from ukge.config import Config

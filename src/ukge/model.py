@@ -10,6 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from ukge.engines.aligned import aligned_zeros
 from ukge.engines.base import Floats, Parameters
 from ukge.errors import ConfigError
 from ukge.links import Identity, Link
@@ -27,27 +28,63 @@ SAMPLE = 1024
 """Random facts whose mean distance sets the link's first weight."""
 
 
-def init(scorer: Scorer, n_entities: int, n_relations: int, dim: int, scale: float, seed: int) -> Parameters:
+def init(
+    scorer: Scorer,
+    n_entities: int,
+    n_relations: int,
+    dim: int,
+    scale: float,
+    seed: int,
+    entity: Floats | None = None,
+) -> Parameters:
     """Return initial weights: a truncated normal of deviation `scale`, and phases uniform on the circle.
 
     The link starts with w = 1 and b = 0 for inner products. A distance starts with b = 1 and w one over the mean
     distance of random facts, so that w·g + b is 0 on them and 1 at a distance of 0: plausibilities of −30 would find
-    the logistic link without a gradient.
+    the logistic link without a gradient. The entities' rows are written to `entity`, if that table is given.
     """
     rng = np.random.Generator(np.random.Philox(seed))
-    entity = _truncated_normal(rng, n_entities, scorer.entity_width(dim), scale)
+    width = scorer.entity_width(dim)
+    table = aligned_zeros(n_entities, width) if entity is None else entity
+    for rows, values in normal_rows(rng, n_entities, width, scale):
+        table[rows] = values
+    return Parameters(table, *init_rest(rng, scorer, n_entities, n_relations, dim, scale, lambda ids: table[ids]))
+
+
+def init_rest(
+    rng: np.random.Generator,
+    scorer: Scorer,
+    n_entities: int,
+    n_relations: int,
+    dim: int,
+    scale: float,
+    entity_rows: Callable[[npt.NDArray[np.int64]], Floats],
+) -> tuple[Floats, Floats]:
+    """Return the relations' table and the link's w and b, drawn after the entities' rows, which are looked up by id."""
     width = scorer.relation_width(dim)
     if scorer.phases:
         relation = rng.uniform(-np.pi, np.pi, (n_relations, width)).astype(np.float32)
     else:
-        relation = _truncated_normal(rng, n_relations, width, scale)
-    parameters = Parameters(entity, relation)
+        relation = aligned_zeros(n_relations, width)
+        for rows, values in normal_rows(rng, n_relations, width, scale):
+            relation[rows] = values
+    link = np.array([1.0, 0.0], dtype=np.float32)
     if not scorer.inner_product:
-        head, tail = rng.integers(n_entities, size=(2, SAMPLE))
+        ends = rng.integers(n_entities, size=2 * SAMPLE)
         kinds = rng.integers(n_relations, size=SAMPLE)
-        distance = -Model(parameters, scorer, Identity()).plausibility(head, kinds, tail).mean()
-        parameters.link[:] = (1 / distance if distance > 0 else 1.0), 1.0
-    return parameters
+        drawn = Model(Parameters(entity_rows(ends), relation), scorer, Identity())
+        distance = -drawn.plausibility(np.arange(SAMPLE), kinds, np.arange(SAMPLE, 2 * SAMPLE)).mean()
+        link[:] = (1 / distance if distance > 0 else 1.0), 1.0
+    return relation, link
+
+
+def normal_rows(rng: np.random.Generator, rows: int, width: int, scale: float) -> Iterator[tuple[slice, Floats]]:
+    """Yield a table drawn from a truncated normal of deviation `scale`, block by block."""
+    for block in _blocks(rows, width):
+        values = rng.standard_normal((block.stop - block.start, width), dtype=np.float32)
+        while (outside := np.abs(values) > BOUND).any():
+            values[outside] = rng.standard_normal(int(outside.sum()), dtype=np.float32)
+        yield block, values * np.float32(scale)
 
 
 def to_tensor(array: npt.NDArray[Any], device: torch.device) -> Tensor:
@@ -175,13 +212,3 @@ def _blocks(n: int, width: int) -> Iterator[slice]:
     step = max(1, BLOCK // max(1, width))
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))
-
-
-def _truncated_normal(rng: np.random.Generator, rows: int, width: int, scale: float) -> Floats:
-    table = np.empty((rows, width), dtype=np.float32)
-    for block in _blocks(rows, width):
-        values = rng.standard_normal(table[block].shape, dtype=np.float32)
-        while (outside := np.abs(values) > BOUND).any():
-            values[outside] = rng.standard_normal(int(outside.sum()), dtype=np.float32)
-        np.multiply(values, np.float32(scale), out=table[block])
-    return table

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.config import Config
+from ukge.engines.aligned import aligned_zeros
 from ukge.engines.base import EpochResult, GroundRules, Parameters, State, TrainingData
 from ukge.engines.fused import kernel, ops, optimisers
 from ukge.engines.fused.prepare import prepare_batches
@@ -181,8 +182,10 @@ class FusedEngine:
         tables = (self.parameters.entity, self.parameters.relation, self.parameters.link.reshape(2, 1))
         moments: list[npt.NDArray[np.float32]] = []
         for table in tables:
-            first = np.zeros_like(table) if self._optimiser in (optimisers.ADAM, optimisers.LAZY_ADAM) else _none(table)
-            second = _none(table) if self._optimiser == optimisers.ROWWISE_ADAGRAD else np.zeros_like(table)
+            both = self._optimiser in (optimisers.ADAM, optimisers.LAZY_ADAM)
+            first = aligned_zeros(*table.shape) if both else _none(table)
+            rowwise = self._optimiser == optimisers.ROWWISE_ADAGRAD
+            second = _none(table) if rowwise else aligned_zeros(*table.shape)
             moments += [first, second]
         return tuple(moments)
 
@@ -260,9 +263,6 @@ def _allocate(group: int, size: int, rules: int, negatives: int, parameters: Par
     def ints(*shape: int) -> npt.NDArray[np.int32]:
         return np.zeros(shape, dtype=np.int32)
 
-    def floats(*shape: int) -> npt.NDArray[np.float32]:
-        return np.zeros(shape, dtype=np.float32)
-
     def index(n: int) -> tuple[npt.NDArray[Any], ...]:
         return np.zeros(group, dtype=np.int64), ints(group, n), ints(group, n), ints(group, n + 1)
 
@@ -274,16 +274,16 @@ def _allocate(group: int, size: int, rules: int, negatives: int, parameters: Par
         by_entity=index(seen),
         by_relation=index(rows),
         scratch=(
-            floats(size + rows, width),
-            floats(2 * size * negatives),
-            floats(rows, width),
-            floats(rows, relation_width),
-            floats(rows, width),
-            floats(2 * threads, width),
-            floats(threads, width),
-            floats(3, relation_width),
-            floats(rows, 2),
-            floats(rows, 4),
+            aligned_zeros(size + rows, width),
+            aligned_zeros(2 * size * negatives),
+            aligned_zeros(rows, width),
+            aligned_zeros(rows, relation_width),
+            aligned_zeros(rows, width),
+            aligned_zeros(kernel.SPREAD * threads, width),
+            aligned_zeros(kernel.SPREAD * threads, width),
+            aligned_zeros(min(rows, len(parameters.relation)), relation_width),
+            aligned_zeros(rows, 2),
+            aligned_zeros(rows, 4),
         ),
     )
 

@@ -21,13 +21,16 @@ from ukge.engines.fused.ops import (
     clear,
     coefficient,
     compare,
+    compare_four,
     compiled,
     head_query,
     inlined,
     pull_head_query,
     pull_tail_query,
     push_candidate,
+    push_candidate_four,
     push_query,
+    push_query_four,
     tail_query,
 )
 from ukge.engines.fused.optimisers import ADAM, LAZY_ADAM, optimise_row, prefetch_moments
@@ -36,12 +39,16 @@ from ukge.engines.fused.prefetch import prefetch_far_row, prefetch_row
 LOGISTIC_LINK, RECTIFIER_LINK, IDENTITY_LINK = range(3)
 SQUARED, LOGISTIC, MARGIN = range(3)
 BLOCK = 64
+SPREAD = 4
+"""Rows from one thread's scratch to the next one's: two threads that write to one cache line hold each other up."""
 
 # How far ahead rows are asked for: those of a later fact from memory, those of a later corruption from the second
 # cache, and those of a later entity in phase 2. Measured with a million entities.
 FACTS_AHEAD = 2
 CORRUPTIONS_AHEAD = 2
 ENTITIES_AHEAD = 8
+CACHED = 4_000_000
+"""Elements of a table that the caches hold, more or less: asking ahead for its rows only costs time."""
 
 
 @inlined
@@ -113,40 +120,85 @@ def prefetch_corruption(drawn, entity, optimiser, first, second):  # type: ignor
 
 
 @inlined
+def negative_slope(link_code, loss_code, g, w, b, scale, margin, observed_g, link_grad, i):  # type: ignore[no-untyped-def]
+    """Return the loss of an unseen fact with plausibility g (before `scale`) and ∂J/∂g."""
+    if loss_code == SQUARED:
+        f = link_forward(link_code, g, w, b)
+        return f * f, through_link(link_code, np.float32(2.0) * scale * f, f, g, w, link_grad, i)
+    if loss_code == LOGISTIC:
+        return softplus(g), scale * sigmoid(g)
+    short = margin - observed_g + g
+    return max(short, np.float32(0.0)), scale if short > 0 else np.float32(0.0)
+
+
+@inlined
 def negative_side(  # type: ignore[no-untyped-def]
     compare_code, link_code, loss_code, n, n_facts, query, k, entity, drawn, batch, i, coefficients, grad, g_row, w, b,
     scale, margin, observed_g, link_grad, optimiser, first, second, hyper, acc, a,
 ):  # fmt: skip
     """Score the n corruptions of one side of fact i against query k, and optimise those that occur nowhere else.
 
-    Returns their loss and what they add to ∂J/∂g of the fact itself.
+    Returns their loss and the sum of ∂J/∂g over them.
     """
-    loss, back = np.float32(0.0), np.float32(0.0)
+    loss, slopes = np.float32(0.0), np.float32(0.0)
     following = min(i + FACTS_AHEAD, n_facts - 1)
-    for j in range(n):
-        prefetch_corruption(drawn[batch, following, j], entity, optimiser, first, second)
-        prefetch_row(entity, unmarked(np.int64(drawn[batch, i, min(j + CORRUPTIONS_AHEAD, n - 1)])))
-        marked = np.int64(drawn[batch, i, j])
-        e = unmarked(marked)
+    base = k * n
+    quads = n - n % 4
+    if entity.size > CACHED:
+        for j in range(n):
+            prefetch_corruption(drawn[batch, following, j], entity, optimiser, first, second)
+    for j in range(0, quads, 4):
+        e0, e1 = unmarked(np.int64(drawn[batch, i, j])), unmarked(np.int64(drawn[batch, i, j + 1]))
+        e2, e3 = unmarked(np.int64(drawn[batch, i, j + 2])), unmarked(np.int64(drawn[batch, i, j + 3]))
+        g0, g1, g2, g3 = compare_four(compare_code, query, k, entity, e0, e1, e2, e3)
+        l0, s0 = negative_slope(link_code, loss_code, g0, w, b, scale, margin, observed_g, link_grad, i)
+        l1, s1 = negative_slope(link_code, loss_code, g1, w, b, scale, margin, observed_g, link_grad, i)
+        l2, s2 = negative_slope(link_code, loss_code, g2, w, b, scale, margin, observed_g, link_grad, i)
+        l3, s3 = negative_slope(link_code, loss_code, g3, w, b, scale, margin, observed_g, link_grad, i)
+        loss += (l0 + l1) + (l2 + l3)
+        slopes += (s0 + s1) + (s2 + s3)
+        c0, c1 = coefficient(compare_code, s0, g0), coefficient(compare_code, s1, g1)
+        c2, c3 = coefficient(compare_code, s2, g2), coefficient(compare_code, s3, g3)
+        coefficients[base + j], coefficients[base + j + 1] = c0, c1
+        coefficients[base + j + 2], coefficients[base + j + 3] = c2, c3
+        push_query_four(compare_code, c0, c1, c2, c3, query, k, entity, e0, e1, e2, e3, grad, g_row)
+    for j in range(quads, n):
+        e = unmarked(np.int64(drawn[batch, i, j]))
         g = compare(compare_code, query, k, entity, e)
-        if loss_code == SQUARED:
-            f = link_forward(link_code, g, w, b)
-            loss += f * f
-            slope = through_link(link_code, np.float32(2.0) * scale * f, f, g, w, link_grad, i)
-        elif loss_code == LOGISTIC:
-            loss += softplus(g)
-            slope = scale * sigmoid(g)
-        else:
-            short = margin - observed_g + g
-            slope = scale if short > 0 else np.float32(0.0)
-            loss += max(short, np.float32(0.0))
-            back -= slope
+        lost, slope = negative_slope(link_code, loss_code, g, w, b, scale, margin, observed_g, link_grad, i)
+        loss += lost
+        slopes += slope
         c = coefficient(compare_code, slope, g)
-        coefficients[k * n + j] = c
+        coefficients[base + j] = c
         push_query(compare_code, c, query, k, entity, e, grad, g_row)
+    for j in range(n):
+        marked = np.int64(drawn[batch, i, j])
         if marked < 0:
-            optimise_lone(compare_code, c, query, k, entity, e, optimiser, first, second, hyper, acc, a)
-    return loss * scale, back
+            e = unmarked(marked)
+            optimise_lone(
+                compare_code, coefficients[base + j], query, k, entity, e, optimiser, first, second, hyper, acc, a
+            )
+    return loss * scale, slopes
+
+
+@inlined
+def begin_gradients(  # type: ignore[no-untyped-def]
+    query_code, shrink, entity, h, relation, r, t, to_head, to_relation, to_tail, link_grad, i
+):
+    """Begin the gradients of fact i with those of the regulariser, and return its loss."""
+    squares = np.float32(0.0)
+    for d in range(entity.shape[1]):
+        squares += entity[h, d] * entity[h, d] + entity[t, d] * entity[t, d]
+        to_head[i, d] = shrink * entity[h, d]
+        to_tail[i, d] = shrink * entity[t, d]
+    if len(query_code) == ROTATION:  # angles are left alone
+        clear(to_relation, i)
+    else:
+        for d in range(relation.shape[1]):
+            squares += relation[r, d] * relation[r, d]
+            to_relation[i, d] = shrink * relation[r, d]
+    clear(link_grad, i)
+    return np.float32(0.5) * shrink * squares
 
 
 @compiled
@@ -158,26 +210,28 @@ def fact_row(  # type: ignore[no-untyped-def]
     """Phase 1 for one observed fact and its corruptions."""
     link_code, loss_code = codes[0], codes[1]
     negative_weight, l2, margin = weights[0], weights[1], weights[2]
-    width = entity.shape[1]
     each = np.float32(1.0) / np.float32(n_facts)
     each_negative = negative_weight * each / np.float32(max(2 * n_negatives, 1))
+    losses[i, 3] = begin_gradients(
+        query_code, l2 * each, entity, h, relation, r, t, to_head, to_relation, to_tail, link_grad, i
+    )
     tail_query(query_code, entity, h, relation, r, query, i)
     g = compare(compare_code, query, i, entity, t)
     clear(grad, chunk)
-    unseen, back = negative_side(
+    unseen, slopes = negative_side(
         compare_code, link_code, loss_code, n_negatives, n_facts, query, i, entity, tails, batch, i, coefficients, grad,
         chunk, w, b, each_negative, margin, g, link_grad, optimiser, first, second, hyper, acc, a,
     )  # fmt: skip
     if n_negatives > 0:
         head_query(query_code, relation, r, entity, t, query, n_facts + i)
         clear(grad, chunk + 1)
-        more, again = negative_side(
+        more, further = negative_side(
             compare_code, link_code, loss_code, n_negatives, n_facts, query, n_facts + i, entity, heads, batch, i,
             coefficients, grad, chunk + 1, w, b, each_negative, margin, g, link_grad, optimiser, first, second,
             hyper, acc, a,
         )  # fmt: skip
         unseen += more
-        back += again
+        slopes += further
         pull_head_query(query_code, grad, chunk + 1, relation, r, entity, t, to_relation, to_tail, i)
     if loss_code == SQUARED:
         f = link_forward(link_code, g, w, b)
@@ -188,23 +242,12 @@ def fact_row(  # type: ignore[no-untyped-def]
         slope = -sigmoid(-g) * each
     else:
         losses[i, 0] = np.float32(0.0)
-        slope = back
-    losses[i, 1] = unseen
+        slope = -slopes
+    losses[i, 1], losses[i, 2] = unseen, np.float32(0.0)
     c = coefficient(compare_code, slope, g)
     push_query(compare_code, c, query, i, entity, t, grad, chunk)
     push_candidate(compare_code, c, query, i, entity, t, to_tail, i)
     pull_tail_query(query_code, grad, chunk, entity, h, relation, r, to_head, to_relation, i)
-    squares = np.float32(0.0)
-    shrink = l2 * each
-    for d in range(width):
-        squares += entity[h, d] * entity[h, d] + entity[t, d] * entity[t, d]
-        to_head[i, d] += shrink * entity[h, d]
-        to_tail[i, d] += shrink * entity[t, d]
-    if len(query_code) != ROTATION:  # angles are left alone
-        for d in range(relation.shape[1]):
-            squares += relation[r, d] * relation[r, d]
-            to_relation[i, d] += shrink * relation[r, d]
-    losses[i, 3] = np.float32(0.5) * shrink * squares
 
 
 @compiled
@@ -230,25 +273,43 @@ def rule_row(  # type: ignore[no-untyped-def]
     pull_tail_query(query_code, grad, chunk, entity, h, relation, r, to_head, to_relation, i)
 
 
+@inlined
+def query_of(place, n_negatives):  # type: ignore[no-untyped-def]
+    """Return the query of a corruption; in 32 bits, because a 64-bit division would cost more than the row."""
+    return np.int64(np.uint32(place) // np.uint32(n_negatives))
+
+
 @compiled
 def entity_gradient(  # type: ignore[no-untyped-def]
     compare_code, e, order, begin, end, n_rows, n_negatives, entity, query, coefficients, to_head, to_tail, acc, a,
 ):  # fmt: skip
     """Sum to acc[a] the gradient of entity e over its occurrences order[begin:end]."""
     width = entity.shape[1]
+    corruptions = 2 * n_rows
     clear(acc, a)
-    for o in range(begin, end):
+    o = begin
+    while o < end and order[o] < corruptions:
         seen = order[o]
         if seen < n_rows:
             for d in range(width):
                 acc[a, d] += to_head[seen, d]
-        elif seen < 2 * n_rows:
+        else:
             for d in range(width):
                 acc[a, d] += to_tail[seen - n_rows, d]
-        else:
-            place = seen - 2 * n_rows
-            k = np.uint32(place) // np.uint32(n_negatives)  # 32 bits: a 64-bit division would cost more than the row
-            push_candidate(compare_code, coefficients[place], query, np.int64(k), entity, e, acc, a)
+        o += 1
+    while o + 4 <= end:
+        p0, p1 = order[o] - corruptions, order[o + 1] - corruptions
+        p2, p3 = order[o + 2] - corruptions, order[o + 3] - corruptions
+        push_candidate_four(
+            compare_code, coefficients[p0], coefficients[p1], coefficients[p2], coefficients[p3], query,
+            query_of(p0, n_negatives), query_of(p1, n_negatives), query_of(p2, n_negatives), query_of(p3, n_negatives),
+            entity, e, acc, a,
+        )  # fmt: skip
+        o += 4
+    while o < end:
+        place = order[o] - corruptions
+        push_candidate(compare_code, coefficients[place], query, query_of(place, n_negatives), entity, e, acc, a)
+        o += 1
 
 
 @inlined
@@ -266,40 +327,41 @@ def first_at_least(rows, n, value):  # type: ignore[no-untyped-def]
 
 @compiled
 def rows_chunk(  # type: ignore[no-untyped-def]
-    query_code, compare_code, begin, end, batch, n_facts, n_rules, n_negatives, codes, weights, facts, rules, entity,
-    relation, link, optimising, prepared, scratch, chunk,
+    query_code, compare_code, chunk, threads, batch, n_facts, n_rules, n_negatives, codes, weights, facts, rules,
+    entity, relation, link, optimising, prepared, scratch,
 ):  # fmt: skip
-    """Phase 1 for rows begin…end of a batch."""
+    """Phase 1 for one thread's share of a batch: as many facts, and as many ground rules, as every other one's."""
     fact_head, fact_relation, fact_tail, fact_confidence = facts
     rule_head, rule_relation, rule_tail, rule_body, rule_weight = rules
     out_facts, out_rules, out_heads, out_tails = prepared
     query, coefficients, to_head, to_relation, to_tail, grad, acc, _, link_grad, losses = scratch
     optimiser, hyper, first, second = optimising
     w, b = link[0, 0], link[1, 0]
-    for i in range(begin, end):
+    own = SPREAD * chunk
+    for i in range(chunk * n_facts // threads, (chunk + 1) * n_facts // threads):
+        fact = out_facts[batch, i]
+        following = out_facts[batch, min(i + FACTS_AHEAD, n_facts - 1)]
+        prefetch_far_row(entity, np.int64(fact_head[following]))
+        prefetch_far_row(entity, np.int64(fact_tail[following]))
+        fact_row(
+            query_code, compare_code, i, fact_head[fact], fact_relation[fact], fact_tail[fact], fact_confidence[fact],
+            codes, n_facts, n_negatives, weights, entity, relation, w, b, batch, out_heads, out_tails, query,
+            coefficients, to_head, to_relation, to_tail, grad, own, link_grad, losses, optimiser, first, second, hyper,
+            acc, own,
+        )  # fmt: skip
+    for j in range(chunk * n_rules // threads, (chunk + 1) * n_rules // threads):
+        i = n_facts + j
         clear(to_head, i)
         clear(to_relation, i)
         clear(to_tail, i)
         clear(link_grad, i)
         clear(losses, i)
-        if i < n_facts:
-            fact = out_facts[batch, i]
-            following = out_facts[batch, min(i + FACTS_AHEAD, n_facts - 1)]
-            prefetch_far_row(entity, np.int64(fact_head[following]))
-            prefetch_far_row(entity, np.int64(fact_tail[following]))
-            fact_row(
-                query_code, compare_code, i, fact_head[fact], fact_relation[fact], fact_tail[fact],
-                fact_confidence[fact], codes, n_facts, n_negatives, weights, entity, relation, w, b, batch, out_heads,
-                out_tails, query, coefficients, to_head, to_relation, to_tail, grad, 2 * chunk, link_grad, losses,
-                optimiser, first, second, hyper, acc, chunk,
-            )  # fmt: skip
-        else:
-            rule = out_rules[batch, i - n_facts]
-            rule_row(
-                query_code, compare_code, i, n_facts + i, rule_head[rule], rule_relation[rule], rule_tail[rule],
-                rule_body[rule], rule_weight[rule], codes, n_rules, weights, entity, relation, w, b, query, to_head,
-                to_relation, to_tail, grad, 2 * chunk, link_grad, losses,
-            )  # fmt: skip
+        rule = out_rules[batch, j]
+        rule_row(
+            query_code, compare_code, i, n_facts + i, rule_head[rule], rule_relation[rule], rule_tail[rule],
+            rule_body[rule], rule_weight[rule], codes, n_rules, weights, entity, relation, w, b, query, to_head,
+            to_relation, to_tail, grad, own, link_grad, losses,
+        )  # fmt: skip
 
 
 @compiled
@@ -312,6 +374,7 @@ def entities_chunk(  # type: ignore[no-untyped-def]
     n_touched = counts[batch]
     order, rows, starts = orders[batch], touched_rows[batch], touched_starts[batch]
     optimiser, hyper, first, second = optimising
+    own = SPREAD * chunk
     dense = optimiser == ADAM and not gradients_only
     n_walked = entity.shape[0] if dense else n_touched
     for block in range(chunk, (n_walked + BLOCK - 1) // BLOCK, threads):
@@ -327,10 +390,10 @@ def entities_chunk(  # type: ignore[no-untyped-def]
             if touched:
                 entity_gradient(
                     compare_code, e, order, starts[at], starts[at + 1], n_rows, n_negatives, entity, query,
-                    coefficients, to_head, to_tail, acc, chunk,
+                    coefficients, to_head, to_tail, acc, own,
                 )  # fmt: skip
                 at += 1
-            finish_row(optimiser, entity, first, second, e, acc, chunk, hyper, touched, gradients_only)
+            finish_row(optimiser, entity, first, second, e, acc, own, hyper, touched, gradients_only)
 
 
 @inlined
@@ -344,26 +407,39 @@ def finish_row(code, table, first, second, row, acc, a, hyper, touched, gradient
 
 
 @compiled
+def relations_chunk(chunk, threads, batch, by_relation, scratch):  # type: ignore[no-untyped-def]
+    """Sum the gradients of the touched relations, in one thread's share of the columns: every thread has as much."""
+    _, _, _, to_relation, _, _, _, sums, _, _ = scratch
+    counts, orders, _, touched_starts = by_relation
+    order, starts = orders[batch], touched_starts[batch]
+    width = to_relation.shape[1]
+    low, high = chunk * width // threads, (chunk + 1) * width // threads
+    for at in range(counts[batch]):
+        for d in range(low, high):
+            sums[at, d] = np.float32(0.0)
+        for o in range(starts[at], starts[at + 1]):
+            row = order[o]
+            for d in range(low, high):
+                sums[at, d] += to_relation[row, d]
+
+
+@compiled
 def shared_parameters(  # type: ignore[no-untyped-def]
     batch, n_rows, optimiser, hyper, relation, link, moments, by_relation, scratch, losses_out, gradients_only
 ):  # fmt: skip
     """Optimise the relations and the link, and add up the losses: little work, in a fixed order, by one thread."""
-    _, _, _, to_relation, _, _, _, acc, link_grad, losses = scratch
+    _, _, _, _, _, _, acc, sums, link_grad, losses = scratch
     _, _, relation_m, relation_v, link_m, link_v = moments
-    counts, orders, touched_rows, touched_starts = by_relation
-    order, rows, starts = orders[batch], touched_rows[batch], touched_starts[batch]
+    counts, _, touched_rows, _ = by_relation
+    rows = touched_rows[batch]
     at, n_touched = 0, counts[batch]
     for r in range(relation.shape[0]):
         touched = at < n_touched and rows[at] == r
-        if touched:
-            clear(acc, 0)
-            for o in range(starts[at], starts[at + 1]):
-                for d in range(relation.shape[1]):
-                    acc[0, d] += to_relation[order[o], d]
-            at += 1
         # Relations are few: only the entity table is ever treated lazily.
         if touched or (optimiser in (ADAM, LAZY_ADAM) and not gradients_only):
-            finish_row(optimiser, relation, relation_m, relation_v, r, acc, 0, hyper, touched, gradients_only)
+            finish_row(optimiser, relation, relation_m, relation_v, r, sums, at, hyper, touched, gradients_only)
+        if touched:
+            at += 1
     slope_w, slope_b = 0.0, 0.0
     for i in range(n_rows):
         slope_w += link_grad[i, 0]
@@ -371,9 +447,9 @@ def shared_parameters(  # type: ignore[no-untyped-def]
         for term in range(4):
             losses_out[term] += losses[i, term]
     # w and b are two rows of one number, so that row-wise optimisers keep them apart.
-    acc[1, 0], acc[2, 0] = np.float32(slope_w), np.float32(slope_b)
-    finish_row(optimiser, link, link_m, link_v, 0, acc, 1, hyper, True, gradients_only)
-    finish_row(optimiser, link, link_m, link_v, 1, acc, 2, hyper, True, gradients_only)
+    acc[0, 0], acc[1, 0] = np.float32(slope_w), np.float32(slope_b)
+    finish_row(optimiser, link, link_m, link_v, 0, acc, 0, hyper, True, gradients_only)
+    finish_row(optimiser, link, link_m, link_v, 1, acc, 1, hyper, True, gradients_only)
 
 
 @nb.njit(cache=True, parallel=True, nogil=True, error_model="numpy")
@@ -396,15 +472,16 @@ def run_batches(  # type: ignore[no-untyped-def]
         hyper[5] = np.float32(1.0 - float(hyper[2]) ** step)
         for chunk in nb.prange(threads):
             rows_chunk(
-                query_code, compare_code, np.int64(chunk * n_rows // threads), np.int64((chunk + 1) * n_rows //
-                threads), batch, n_facts, n_rules, n_negatives, codes, weights, facts, rules, entity, relation, link,
-                (optimiser, hyper, moments[0], moments[1]), prepared, scratch, np.int64(chunk),
+                query_code, compare_code, np.int64(chunk), threads, batch, n_facts, n_rules, n_negatives, codes,
+                weights, facts, rules, entity, relation, link, (optimiser, hyper, moments[0], moments[1]), prepared,
+                scratch,
             )  # fmt: skip
         for chunk in nb.prange(threads):
             entities_chunk(
                 compare_code, np.int64(chunk), threads, batch, n_rows, n_negatives, entity,
                 (optimiser, hyper, moments[0], moments[1]), by_entity, scratch, gradients_only,
             )  # fmt: skip
+            relations_chunk(np.int64(chunk), threads, batch, by_relation, scratch)
         shared_parameters(
             batch, n_rows, optimiser, hyper, relation, link, moments, by_relation, scratch, losses_out, gradients_only
         )

@@ -220,3 +220,49 @@ def push_candidate(code, c, query, k, entity, e, grad, g):  # type: ignore[no-un
             grad[g, d] += c * query[k, d]
     else:
         push_query(code, -c, query, k, entity, e, grad, g)
+
+
+@inlined
+def compare_four(code, query, k, entity, e0, e1, e2, e3):  # type: ignore[no-untyped-def]
+    """Return the plausibilities of four candidates for query row k: an inner product then loads the query once."""
+    if len(code) == DOT:
+        a, b, c, f = np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
+        for d in range(query.shape[1]):
+            q = query[k, d]
+            a += q * entity[e0, d]
+            b += q * entity[e1, d]
+            c += q * entity[e2, d]
+            f += q * entity[e3, d]
+        return a, b, c, f
+    return (
+        compare(code, query, k, entity, e0),
+        compare(code, query, k, entity, e1),
+        compare(code, query, k, entity, e2),
+        compare(code, query, k, entity, e3),
+    )
+
+
+@inlined
+def push_query_four(code, c0, c1, c2, c3, query, k, entity, e0, e1, e2, e3, grad, g):  # type: ignore[no-untyped-def]
+    """Do as `push_query` for four candidates: an inner product then loads and stores the gradient once."""
+    if len(code) == DOT:
+        for d in range(query.shape[1]):
+            grad[g, d] += (c0 * entity[e0, d] + c1 * entity[e1, d]) + (c2 * entity[e2, d] + c3 * entity[e3, d])
+    else:
+        push_query(code, c0, query, k, entity, e0, grad, g)
+        push_query(code, c1, query, k, entity, e1, grad, g)
+        push_query(code, c2, query, k, entity, e2, grad, g)
+        push_query(code, c3, query, k, entity, e3, grad, g)
+
+
+@inlined
+def push_candidate_four(code, c0, c1, c2, c3, query, k0, k1, k2, k3, entity, e, grad, g):  # type: ignore[no-untyped-def]
+    """Do as `push_candidate` for four queries."""
+    if len(code) == DOT:
+        for d in range(query.shape[1]):
+            grad[g, d] += (c0 * query[k0, d] + c1 * query[k1, d]) + (c2 * query[k2, d] + c3 * query[k3, d])
+    else:
+        push_candidate(code, c0, query, k0, entity, e, grad, g)
+        push_candidate(code, c1, query, k1, entity, e, grad, g)
+        push_candidate(code, c2, query, k2, entity, e, grad, g)
+        push_candidate(code, c3, query, k3, entity, e, grad, g)

@@ -12,6 +12,8 @@ from ukge.engines.fused.ops import compiled
 
 TRIES = 16
 DIGIT = 13
+PLACE_BITS = 32
+PLACE_MASK = (1 << PLACE_BITS) - 1
 allocating = nb.njit(cache=True, nogil=True, error_model="numpy")
 
 
@@ -76,53 +78,66 @@ def is_unseen(kept, relation, is_tail, entity, n, observed):  # type: ignore[no-
 
 
 @compiled
-def radix_order(keys, n_keys, bound, order, scratch, counts):  # type: ignore[no-untyped-def]
-    """Write to `order` the stable order that sorts keys[:n_keys], all below `bound`, in passes of at most 13 bits."""
+def radix_pass(source, target, n_keys, shift, mask, counts):  # type: ignore[no-untyped-def]
+    """Move source[:n_keys] to target in the stable order of the bits `mask` of each key, which `shift` brings down."""
+    for i in range(mask + 2):
+        counts[i] = 0
+    for i in range(n_keys):
+        counts[((source[i] >> shift) & mask) + 1] += 1
+    for i in range(mask + 1):
+        counts[i + 1] += counts[i]
+    for i in range(n_keys):
+        pair = source[i]
+        digit = (pair >> shift) & mask
+        target[counts[digit]] = pair
+        counts[digit] += 1
+
+
+@compiled
+def sort_occurrences(keys, n_keys, bound, pairs, spare, counts):  # type: ignore[no-untyped-def]
+    """Write to `pairs` the occurrences of keys[:n_keys], all below `bound`, in stable order of their keys.
+
+    An occurrence is one number, its key above its place: whoever walks them then reads memory in order. Each pass takes
+    at most 13 bits.
+    """
     bits = 1
     while (bound - 1) >> bits > 0:
         bits += 1
     passes = (bits + DIGIT - 1) // DIGIT
     digit = (bits + passes - 1) // passes
-    mask = (1 << digit) - 1
+    mask = np.int64((1 << digit) - 1)
+    source, target = (spare, pairs) if passes % 2 == 1 else (pairs, spare)
     for i in range(n_keys):
-        order[i] = i
+        source[i] = (np.int64(keys[i]) << PLACE_BITS) | i
     for step in range(passes):
-        shift = step * digit
-        for i in range(mask + 2):
-            counts[i] = 0
-        for i in range(n_keys):
-            counts[((keys[i] >> shift) & mask) + 1] += 1
-        for i in range(mask + 1):
-            counts[i + 1] += counts[i]
-        for i in range(n_keys):
-            place = (keys[order[i]] >> shift) & mask
-            scratch[counts[place]] = order[i]
-            counts[place] += 1
-        for i in range(n_keys):
-            order[i] = scratch[i]
+        radix_pass(source, target, n_keys, PLACE_BITS + step * digit, mask, counts)
+        source, target = target, source
 
 
 @compiled
-def group_by_key(keys, n_keys, lone_from, order, rows, starts):  # type: ignore[no-untyped-def]
+def group_by_key(keys, pairs, n_keys, lone_from, order, rows, starts):  # type: ignore[no-untyped-def]
     """Write the distinct keys in ascending order to `rows` and where each begins in `order`; return how many.
 
     A key that occurs once only, at a place from `lone_from` on, is left out of all that and marked: it becomes ~key.
     """
     n_rows, kept, begin = 0, 0, 0
     while begin < n_keys:
-        key = keys[order[begin]]
+        key = pairs[begin] >> PLACE_BITS
+        place = pairs[begin] & PLACE_MASK
         end = begin + 1
-        while end < n_keys and keys[order[end]] == key:
+        if place >= lone_from and (end == n_keys or pairs[end] >> PLACE_BITS != key):
+            keys[place] = ~key
+            begin = end
+            continue
+        rows[n_rows] = key
+        starts[n_rows] = kept
+        n_rows += 1
+        order[kept] = place
+        kept += 1
+        while end < n_keys and pairs[end] >> PLACE_BITS == key:
+            order[kept] = pairs[end] & PLACE_MASK
+            kept += 1
             end += 1
-        if end == begin + 1 and order[begin] >= lone_from:
-            keys[order[begin]] = ~key
-        else:
-            rows[n_rows] = key
-            starts[n_rows] = kept
-            n_rows += 1
-            for i in range(begin, end):
-                order[kept] = order[i]
-                kept += 1
         begin = end
     starts[n_rows] = kept
     return n_rows
@@ -171,11 +186,11 @@ def prepare_batch(  # type: ignore[no-untyped-def]
         entities[n_facts + i] = rule_head[pick]
         entities[n_rows + n_facts + i] = rule_tail[pick]
         relations[n_facts + i] = rule_relation[pick]
-    scratch = np.empty(n_seen, np.int32)
+    spare = np.empty((2, n_seen), np.int64)
     counts = np.empty((1 << DIGIT) + 1, np.int32)
     lone_from = 2 * n_rows if mark_lone else n_seen
-    index_occurrences(entities, n_seen, n_entities, lone_from, by_entity, batch, scratch, counts)
-    index_occurrences(relations, n_rows, n_relations, n_rows, by_relation, batch, scratch, counts)
+    index_occurrences(entities, n_seen, n_entities, lone_from, by_entity, batch, spare, counts)
+    index_occurrences(relations, n_rows, n_relations, n_rows, by_relation, batch, spare, counts)
     for i in range(n_facts):
         for j in range(n_negatives):
             out_tails[batch, i, j] = entities[2 * n_rows + i * n_negatives + j]
@@ -183,11 +198,11 @@ def prepare_batch(  # type: ignore[no-untyped-def]
 
 
 @allocating
-def index_occurrences(keys, n_keys, bound, lone_from, index, batch, scratch, counts):  # type: ignore[no-untyped-def]
+def index_occurrences(keys, n_keys, bound, lone_from, index, batch, spare, counts):  # type: ignore[no-untyped-def]
     """Fill the (counts, order, rows, starts) index of one batch, as `group_by_key` does."""
     n_distinct, order, rows, starts = index
-    radix_order(keys, n_keys, bound, order[batch], scratch, counts)
-    n_distinct[batch] = group_by_key(keys, n_keys, lone_from, order[batch], rows[batch], starts[batch])
+    sort_occurrences(keys, n_keys, bound, spare[0], spare[1], counts)
+    n_distinct[batch] = group_by_key(keys, spare[0], n_keys, lone_from, order[batch], rows[batch], starts[batch])
 
 
 @nb.njit(cache=True, parallel=True, nogil=True, error_model="numpy")
