@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from ukge._version import __version__
 
-# How long threads that wait for each other spin before they sleep. OpenMP's own default is three times as long, which
-# slows everybody where other processes are at work too; never to spin costs PyTorch, whose waits are short, half its
-# speed. It has to be said before PyTorch loads OpenMP, whose copy Numba then shares.
-os.environ.setdefault("GOMP_SPINCOUNT", "100000")
+# How long threads that wait for each other spin before they sleep. OpenMP's own default is a hundred times as long,
+# which makes a step up to ten times slower where other processes need the cores too; never to spin costs PyTorch, whose
+# waits are short, half its speed. It has to be said before PyTorch loads OpenMP, whose copy Numba then shares.
+os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
 if TYPE_CHECKING:
     from ukge.config import Config

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numba as nb
@@ -77,6 +79,7 @@ class FusedEngine:
         self.config = config
         self.threads = config.runtime.threads or os.cpu_count() or 1
         self.steps = 0
+        self._pool = ThreadPoolExecutor(self.threads, "prepare")
         self._negatives = config.sampling.negatives if config.sampling.sampler == "independent" else 0
         self._rules = data.rules if data.rules is not None and len(data.rules) > 0 and _wants_rules(config) else None
         self._query, self._compare = (ops.as_type(code) for code in SCORERS[config.model.scorer])
@@ -220,12 +223,16 @@ class FusedEngine:
         self, permutation: npt.NDArray[np.int64], start: int, sizes: npt.NDArray[np.int64], key: np.uint64
     ) -> None:
         data = self.data
-        prepare_batches(
-            len(sizes), start, self._batch_size, permutation, self._fact_arrays(), self._rule_arrays(),
-            self._rules_drawn(sizes), self._negatives, data.n_entities, data.n_relations, key, self._observed,
-            self._ranges, self._mark_lone, self._buffers.prepared, self._buffers.by_entity,
-            self._buffers.by_relation,
+        bounds = [len(sizes) * share // self.threads for share in range(self.threads + 1)]
+        arguments = (
+            start, self._batch_size, permutation, self._fact_arrays(), self._rule_arrays(), self._rules_drawn(sizes),
+            self._negatives, data.n_entities, data.n_relations, key, self._observed, self._ranges, self._mark_lone,
+            self._buffers.prepared, self._buffers.by_entity, self._buffers.by_relation,
         )  # fmt: skip
+        # Compiled code without Python's lock: plain threads share it out, and nothing is compiled as parallel code.
+        shares = [self._pool.submit(prepare_batches, *each, *arguments) for each in pairwise(bounds)]
+        for share in shares:
+            share.result()
 
     def _run(
         self,

@@ -131,7 +131,7 @@ def negative_slope(link_code, loss_code, g, w, b, scale, margin, observed_g, lin
     return max(short, np.float32(0.0)), scale if short > 0 else np.float32(0.0)
 
 
-@inlined
+@compiled
 def negative_side(  # type: ignore[no-untyped-def]
     compare_code, link_code, loss_code, n, n_facts, query, k, entity, drawn, batch, i, coefficients, grad, g_row, w, b,
     scale, margin, observed_g, link_grad, optimiser, first, second, hyper, acc, a,

@@ -21,8 +21,17 @@ EPS = np.float32(1e-12)
 # NaN and infinity keep their meaning, so that divergence is seen; only the order of sums is free.
 FAST = {"reassoc", "contract", "arcp", "nsz"}
 # Without Numba's run-time memory, that is without reference counts: they are atomic and shared between the threads, and
-# slowed a step by half. These functions are called from compiled code only, and allocate nothing.
-OPTIONS: dict[str, Any] = {"cache": True, "fastmath": FAST, "nogil": True, "error_model": "numpy", "_nrt": False}
+# slowed a step by half. These functions allocate nothing, and are called from compiled code only: what would make them
+# callable from Python need not be compiled.
+OPTIONS: dict[str, Any] = {
+    "cache": True,
+    "fastmath": FAST,
+    "nogil": True,
+    "error_model": "numpy",
+    "_nrt": False,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
 compiled = nb.njit(**OPTIONS)
 inlined = nb.njit(**OPTIONS, forceinline=True)
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from ukge.engines.fused.ops import compiled
+from ukge.engines.fused.ops import OPTIONS, compiled
 
 TRIES = 16
 DIGIT = 13
 PLACE_BITS = 32
 PLACE_MASK = (1 << PLACE_BITS) - 1
-allocating = nb.njit(cache=True, nogil=True, error_model="numpy")
+allocating = nb.njit(**{**OPTIONS, "_nrt": True})
 
 
 @compiled
@@ -205,14 +205,14 @@ def index_occurrences(keys, n_keys, bound, lone_from, index, batch, spare, count
     n_distinct[batch] = group_by_key(keys, spare[0], n_keys, lone_from, order[batch], rows[batch], starts[batch])
 
 
-@nb.njit(cache=True, parallel=True, nogil=True, error_model="numpy")
+@nb.njit(cache=True, nogil=True, error_model="numpy")
 def prepare_batches(  # type: ignore[no-untyped-def]
-    n_batches, first, size, permutation, facts, rules, rules_drawn, n_negatives, n_entities, n_relations, key, observed,
-    ranges, mark_lone, prepared, by_entity, by_relation,
+    begin, end, first, size, permutation, facts, rules, rules_drawn, n_negatives, n_entities, n_relations, key,
+    observed, ranges, mark_lone, prepared, by_entity, by_relation,
 ):  # fmt: skip
-    """Prepare `n_batches` batches of `size` facts from position `first` of the permutation, in parallel."""
-    for batch in nb.prange(n_batches):
+    """Prepare batches begin…end of `size` facts each; batch 0 starts at position `first` of the permutation."""
+    for batch in range(begin, end):
         prepare_batch(
-            np.int64(batch), first, size, permutation, facts, rules, rules_drawn[batch], n_negatives, n_entities,
-            n_relations, key, observed, ranges, mark_lone, prepared, by_entity, by_relation,
+            batch, first, size, permutation, facts, rules, rules_drawn[batch], n_negatives, n_entities, n_relations,
+            key, observed, ranges, mark_lone, prepared, by_entity, by_relation,
         )  # fmt: skip
