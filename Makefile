@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: install demo lint types contracts unit test bench clean
+.PHONY: install demo reproduce lint types contracts unit test bench clean
 
 install: $(STAMP)
 
@@ -18,6 +18,10 @@ $(STAMP): pyproject.toml
 
 demo: install
 	$(BIN)/ukge demo
+
+# Hours, but it may be stopped at any moment and goes on where it was. Looks for the graphs where UKGE_DATA says.
+reproduce: install
+	$(BIN)/ukge reproduce --parts paper,rules,clean --page docs/results.md
 
 lint: install
 	$(BIN)/ruff check .

@@ -16,7 +16,6 @@ from ukge.logic.exchange import read_rules_file
 from ukge.logic.grounding import GroundingSettings, ground
 from ukge.logic.mining import MiningSettings, mine
 from ukge.logic.rules import Rule
-from ukge.logic.weights import learn_weights
 
 RULE_FILES = (".psl", ".rules", ".txt", ".json")
 OWN, MINED, NONE = "own", "mined", "none"
@@ -36,7 +35,7 @@ def rules_for(dataset: Dataset, source: str | Path, tau: float) -> GroundRules |
         return None if dataset.ground_rules is None else from_heads(dataset.ground_rules)
     if name == MINED:
         mined = mine(dataset.train, MiningSettings(strong=tau))
-        return from_rules(dataset.train, learn_weights(mined.scored), tau)
+        return from_rules(dataset.train, mined.weighted(), tau)
     path = Path(source)
     if not path.is_file():
         raise DataError(f"there is no file of rules {path}", hint="Name a file, or one of: own, mined, none.")

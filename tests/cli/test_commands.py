@@ -224,6 +224,8 @@ def test_the_demo_runs_twice_and_leaves_its_files(tmp_path: Path) -> None:
     for _ in range(2):
         printed = run("demo", "--out", tmp_path / "demo").stdout
         assert "rules were planted" in printed
+        assert "15 of the 15 planted ones" in printed
+        assert "nDCG linear" in printed
         assert "Error against the true confidence" in printed
     assert {path.name for path in (tmp_path / "demo").iterdir()} == {
         "world.tsv",
@@ -231,8 +233,11 @@ def test_the_demo_runs_twice_and_leaves_its_files(tmp_path: Path) -> None:
         "leak-safe",
         "audit-random.html",
         "audit-leak-safe.html",
+        "rules.psl",
         "run",
+        "report",
     }
+    assert (tmp_path / "demo" / "report" / "index.html").is_file()
 
 
 def test_get_and_info_of_a_benchmark(benchmark_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from ukge.cli.data import app as data_app
 from ukge.cli.demo import demo
 from ukge.cli.evaluate import evaluate
 from ukge.cli.knobs import with_knobs
+from ukge.cli.reproduce import reproduce
 from ukge.cli.rules import rules_app
 from ukge.cli.train import train
 from ukge.cli.tune import tune
@@ -32,6 +33,7 @@ app.command("audit")(audit)
 app.command("compare")(compare)
 app.command("demo")(demo)
 app.command("evaluate")(evaluate)
+app.command("reproduce")(with_knobs(reproduce))
 app.command("train")(with_knobs(train))
 app.command("tune")(with_knobs(tune))
 app.add_typer(data_app, name="data")

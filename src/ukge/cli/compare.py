@@ -42,6 +42,7 @@ def compare(
 
 
 def _named(group: Sequence[OpenedRun]) -> dict[str, OpenedRun]:
-    """Name runs by their directories, and by their whole paths where those are called the same."""
-    names = [each.name for each in group]
-    return {each.name if names.count(each.name) == 1 else str(each.run.path): each for each in group}
+    """Name runs by their directories, with as many of the directories above as it takes to tell them apart."""
+    paths = [each.run.path.resolve().parts for each in group]
+    length = next(n for n in range(1, max(map(len, paths)) + 1) if len({path[-n:] for path in paths}) == len(paths))
+    return {"/".join(path[-length:]): each for path, each in zip(paths, group, strict=True)}

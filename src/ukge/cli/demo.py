@@ -13,10 +13,23 @@ from ukge.cli.files import write_text
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ukge.engines.base import GroundRules
+    from ukge.estimator import UKGE
+    from ukge.evaluation.evaluate import Evaluation
+    from ukge.evaluation.protocols import Plan
     from ukge.graph.dataset import Dataset
     from ukge.graph.synthetic import World
 
 TRAINING: dict[str, Any] = {"dim": 48, "lr": 0.01, "l2": 0.01, "batch_size": 1024, "epochs": 60, "every": 5}
+TAU = 0.85
+SHOWN = (
+    ("confidence", "mse"),
+    ("confidence", "mae"),
+    ("ranking_held_out", "linear"),
+    ("classification", "f1"),
+    ("classification", "accuracy"),
+)
+BESIDE = ("relation mean", "twin, else 0")
 
 
 def demo(
@@ -25,7 +38,7 @@ def demo(
     ),
     seed: Annotated[int, typer.Option("--seed", help="Seed of the synthetic world.")] = 0,
 ) -> None:
-    """Make a synthetic graph, look at it, cut it twice, audit both cuts, train a model and ask it."""
+    """Make a synthetic graph, audit two cuts of it, mine rules, train a model, judge it, ask it, write a report."""
     from ukge.graph.audit import audit
     from ukge.graph.audit.text import histogram
     from ukge.graph.catalogue import save_dataset
@@ -64,22 +77,50 @@ def demo(
     save_dataset(safe, directory / "leak-safe", overwrite=True)
     _audit(console, safe, directory)
 
+    _step(console, 4, "Mine rules", f"ukge rules mine {directory}/leak-safe --out {directory}/rules.psl")
+    rules = _mine(console, world, safe, directory)
+
     flags = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in TRAINING.items())
-    command = f"ukge train {directory}/leak-safe {flags} --out {directory}/run"
-    _step(console, 4, "Learn it, and ask what was never seen", command)
-    _train(console, world, safe, directory)
+    command = f"ukge train {directory}/leak-safe {flags} --rules {directory}/rules.psl --out {directory}/run"
+    _step(console, 5, "Learn it", command)
+    model = _train(safe, rules, directory)
 
+    command = f"ukge evaluate {directory}/run --protocol clean --report {directory}/report"
+    _step(console, 6, "Judge it: confidence, ranking, strong facts", command)
+    plan, judged = _judge(console, safe, model)
+
+    _step(console, 7, "Ask what was never seen", f'UKGE.load("{directory}/run").predict([(head, relation, tail), …])')
+    _ask(console, world, safe, model)
+    _report(console, directory, plan, judged, model)
+
+
+def _mine(console: Console, world: World, dataset: Dataset, directory: Path) -> GroundRules | None:
+    """Mine the training facts, and say which of the planted rules were found and what else."""
+    from ukge.logic.mining import MiningSettings, mine
+    from ukge.logic.syntax import parse_rule, write_rules
+    from ukge.rule_sources import from_rules
+
+    mined = mine(dataset.train, MiningSettings(strong=TAU))
+    weighted = mined.weighted()
+    write_rules(directory / "rules.psl", weighted)
+    found = {rule.canonical() for rule in mined.rules}
+    planted = {parse_rule(text).canonical() for text in world.planted_rules}
+    following = {parse_rule(text).canonical() for text in world.implied_rules}
+    wrong = len(found - planted - following)
     console.print(
-        f"\nEverything is in {directory}/. Next: ukge audit {directory}/random, or open the pages.", markup=False
+        f"   {len(found)} rules: {len(found & planted)} of the {len(planted)} planted ones, "
+        f"{len(found & following - planted)} that follow from them, {wrong} others. The surest:",
+        markup=False,
     )
+    for scored in mined.scored[:3]:
+        body = " & ".join(str(atom) for atom in scored.rule.body)
+        told = f"{body} -> {scored.rule.head}  hit ratio {scored.measures.hit_ratio:.0%}"
+        console.print(f"   {told}", markup=False)
+    return from_rules(dataset.train, weighted, TAU)
 
 
-def _train(console: Console, world: World, dataset: Dataset, directory: Path) -> None:
-    """Train on the leak-safe cut and set predictions beside the truth, which in this world is known."""
+def _train(dataset: Dataset, rules: GroundRules | None, directory: Path) -> UKGE:
     from shutil import rmtree
-
-    import numpy as np
-    from rich.table import Table
 
     from ukge.cli.console import err
     from ukge.cli.progress import TrainingProgress
@@ -88,25 +129,69 @@ def _train(console: Console, world: World, dataset: Dataset, directory: Path) ->
     run = directory / "run"
     rmtree(run, ignore_errors=True)
     with TrainingProgress(err(), "ukge-rect", quiet=False) as progress:
-        model = UKGE("ukge-rect", **TRAINING).fit(
-            dataset, out=run, reference=str(directory / "leak-safe"), callbacks=[progress.on_epoch]
+        reference = str((directory / "leak-safe").resolve())
+        return UKGE("ukge-rect", **TRAINING).fit(
+            dataset, rules=rules, out=run, reference=reference, callbacks=[progress.on_epoch]
         )
+
+
+def _judge(console: Console, dataset: Dataset, model: UKGE) -> tuple[Plan, Evaluation]:
+    """Print the three tasks beside two trivial baselines."""
+    from rich.table import Table
+
+    from ukge.evaluation.bootstrap import Bootstrap
+    from ukge.evaluation.evaluate import evaluate, prepare
+    from ukge.evaluation.protocols import Settings
+    from ukge.evaluation.tables import header
+
+    plan = prepare(dataset, "clean", Settings(tau=TAU))
+    judged = evaluate(plan, {"run": model.predictor}, bootstrap=Bootstrap(200))
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("   predictor")
+    for place in SHOWN:
+        table.add_column(header(judged.rows[0].figure(*place).metric), justify="right")
+    for name in (*BESIDE, "run"):
+        figures = [judged.row(name).figure(*place) for place in SHOWN]
+        table.add_row(f"   {name}", *(each.metric.text(each.value) for each in figures))
+    console.print(table)
+    return plan, judged
+
+
+def _ask(console: Console, world: World, dataset: Dataset, model: UKGE) -> None:
+    """Set predictions beside the truth, which in this world is known."""
+    import numpy as np
+    from rich.table import Table
+
     facts = dataset.test_with_negatives()
     true = world.true_confidence(facts.head, facts.relation, facts.tail)
     predicted = model.predict(facts)
     constant = float(np.mean(dataset.train.confidence)) * np.ones(len(facts))
     constant[len(dataset.test) :] = 0.0
+    table = Table("   unseen fact", "predicted", "true", box=None, pad_edge=False, header_style="dim")
+    for row in np.linspace(0, len(dataset.test) - 1, 6).astype(int):
+        fact = dataset.test[int(row)]
+        table.add_row(f"   ({fact.head}, {fact.relation}, {fact.tail})", f"{predicted[row]:.2f}", f"{true[row]:.2f}")
+    console.print(table)
     console.print(
         f"   Error against the true confidence of {len(facts):,} unseen facts, half of them negative links: "
         f"MSE {np.mean((predicted - true) ** 2):.4f};\n   knowing which links are negative and giving all others "
         f"their mean would reach {np.mean((constant - true) ** 2):.4f}.",
         markup=False,
     )
-    table = Table("unseen fact", "predicted", "true", box=None, pad_edge=False)
-    for row in np.linspace(0, len(dataset.test) - 1, 6).astype(int):
-        fact = dataset.test[int(row)]
-        table.add_row(f"({fact.head}, {fact.relation}, {fact.tail})", f"{predicted[row]:.2f}", f"{true[row]:.2f}")
-    console.print(table)
+
+
+def _report(console: Console, directory: Path, plan: Plan, judged: Evaluation, model: UKGE) -> None:
+    """Write the report, or say what it needs, and where everything is."""
+    from ukge.errors import ConfigError
+    from ukge.evaluation.report import write_report
+    from ukge.runs import Run
+
+    try:
+        trace = Run(directory / "run").trace()
+        page = write_report(directory / "report", judged, plan, model.predictor, "run", trace)
+        console.print(f"\nEverything is in {directory}/. Open {page}, and the pages of the audits.", markup=False)
+    except ConfigError as error:  # matplotlib is an extra: all else works without it
+        console.print(f"\nEverything is in {directory}/ but the report: {error.what}. {error.hint}", markup=False)
 
 
 def _step(console: Console, number: int, title: str, command: str) -> None:

@@ -93,13 +93,24 @@ def evaluate(
     clash = set(trivial) & set(predictors)
     if clash:
         raise DataError(f"{min(clash)!r} is the name of a trivial baseline", hint="Give the predictor another name.")
+    rows = measure(plan, trivial, drawn, trivial=True, tell=tell) + measure(plan, predictors, drawn, tell=tell)
+    tables = tuple(table for task in plan.tasks for table in task.tables)
+    return Evaluation(plan.protocol, plan.about, plan.dataset.name, plan.settings, drawn, plan.notes, tables, rows)
+
+
+def measure(
+    plan: Plan,
+    predictors: Mapping[str, Predictor],
+    bootstrap: Bootstrap,
+    *,
+    trivial: bool = False,
+    tell: Callable[[str], None] | None = None,
+) -> tuple[Row, ...]:
+    """Return the rows of predictors alone, for who keeps those of the trivial baselines from before."""
     rows = []
-    for name, predictor in {**trivial, **predictors}.items():
+    for name, predictor in predictors.items():
         if tell is not None:
             tell(name)
-        figures = {table: each for task in plan.tasks for table, each in task.measure(predictor, drawn).items()}
-        rows.append(Row(name, name in trivial, figures))
-    tables = tuple(table for task in plan.tasks for table in task.tables)
-    return Evaluation(
-        plan.protocol, plan.about, plan.dataset.name, plan.settings, drawn, plan.notes, tables, tuple(rows)
-    )
+        figures = {table: each for task in plan.tasks for table, each in task.measure(predictor, bootstrap).items()}
+        rows.append(Row(name, trivial, figures))
+    return tuple(rows)

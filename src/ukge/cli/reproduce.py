@@ -1,0 +1,88 @@
+"""`ukge reproduce`: the paper's tables, with the published numbers beside ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ukge.cli.console import err, note, out, print_json
+from ukge.cli.files import write_text
+
+GRAPHS = ("cn15k", "nl27k", "ppi5k")
+
+
+def reproduce(
+    graphs: Annotated[
+        list[str] | None, typer.Argument(help="Benchmarks or data directories; all three benchmarks if none is named.")
+    ] = None,
+    models: Annotated[
+        str, typer.Option("--models", help="Models, with commas; all eight of the paper if not given.", metavar="NAMES")
+    ] = "",
+    seeds: Annotated[int, typer.Option("--seeds", help="Trainings of each model: seeds 0, 1, …", min=1)] = 3,
+    parts: Annotated[
+        str,
+        typer.Option(
+            "--parts",
+            help="What to train for, with commas: paper (its tables), rules (do they help?), clean (no leaks).",
+            metavar="NAMES",
+        ),
+    ] = "paper,rules",
+    directory: Annotated[
+        Path, typer.Option("--out", help="Where figures (*.json) and runs/ are kept.", metavar="DIR")
+    ] = Path("results"),
+    page: Annotated[
+        Path | None, typer.Option("--page", help="The page to write; results.md in DIR if not given.", metavar="FILE")
+    ] = None,
+    settings_from: Annotated[
+        Path | None, typer.Option("--settings", help="Take GRAPH.toml from here, not the package's.", metavar="DIR")
+    ] = None,
+    training: Annotated[
+        bool, typer.Option("--train/--no-train", help="Whether to train what is missing, or show what is there.")
+    ] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    *,
+    settings: dict[str, Any],
+) -> None:
+    """Train what is missing and print the paper's tables: published, ours over seeds, and the difference.
+
+    It may be stopped at any moment: a second call goes on where the first was. The settings of a model are those of
+    the repository; any given here changes them for all models.
+    """
+    from ukge.cli.reproduce_progress import ReproductionProgress
+    from ukge.reproduction.page import page as as_page
+    from ukge.reproduction.page import sections
+    from ukge.reproduction.recipes import PAPER_MODELS
+    from ukge.reproduction.reproduce import Request
+    from ukge.reproduction.reproduce import reproduce as run
+    from ukge.reproduction.terminal import render
+
+    request = Request(
+        tuple(graphs or GRAPHS),
+        _names(models) or PAPER_MODELS,
+        seeds,
+        _names(parts),
+        directory,
+        settings_from,
+        settings,
+        training,
+    )
+    with ReproductionProgress(err(), quiet=quiet) as progress:
+        found = run(request, progress)
+    if as_json:
+        from dataclasses import asdict
+
+        print_json([asdict(each) for graph in found.graphs for each in graph.outcomes])
+    else:
+        out().print(render(sections(found)))
+    target = page or directory / "results.md"
+    write_text(target, as_page(found))
+    note(f"wrote {target}")
+    if found.failures:
+        raise typer.Exit(1)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))

@@ -1,0 +1,130 @@
+"""The cells of our tables: what was published, the mean of ours over seeds with its deviation, and the difference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+NOTHING = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A metric as the paper prints it: where a protocol keeps it, its factor, its digits and its direction."""
+
+    metric: str
+    title: str
+    table: str
+    scale: float
+    digits: int
+    higher_is_better: bool
+
+    @property
+    def header(self) -> str:
+        """The title with an arrow towards better."""
+        return f"{self.title} {'↑' if self.higher_is_better else '↓'}"
+
+    def text(self, value: float) -> str:
+        """Return a value as the paper prints it."""
+        return f"{value:.{self.digits}f}"
+
+    def signed(self, value: float) -> str:
+        """Return a difference with its sign; what rounds to nothing has none."""
+        text = f"{abs(value):.{self.digits}f}"
+        if float(text) == 0.0:
+            return f"±{text}"
+        return f"{'+' if value > 0 else '−'}{text}"
+
+    def better(self, value: float, than: float) -> bool:
+        """Return whether one value is better than another."""
+        return value > than if self.higher_is_better else value < than
+
+
+MSE = Column("mse", "MSE", "confidence", 100.0, 2, False)
+MAE = Column("mae", "MAE", "confidence", 100.0, 2, False)
+LINEAR = Column("linear", "nDCG linear", "ranking", 1.0, 3, True)
+EXPONENTIAL = Column("exponential", "nDCG exponential", "ranking", 1.0, 3, True)
+F1 = Column("f1", "F1", "classification", 100.0, 1, True)
+ACCURACY = Column("accuracy", "accuracy", "classification", 100.0, 1, True)
+HELD_OUT = Column("linear", "nDCG held out", "ranking_held_out", 1.0, 3, True)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Values over seeds: their mean, and their standard deviation (of a sample; None from one value)."""
+
+    mean: float
+    deviation: float | None
+    values: int
+
+    def text(self, column: Column) -> str:
+        """Return mean ± deviation as the column prints numbers."""
+        mean = column.text(self.mean)
+        return mean if self.deviation is None else f"{mean} ± {column.text(self.deviation)}"
+
+
+def summary(values: Iterable[float | None], scale: float = 1.0) -> Summary | None:
+    """Summarise the values that there are, in the paper's units; None if there are none."""
+    known = [scale * value for value in values if value is not None and not math.isnan(value)]
+    if not known:
+        return None
+    return Summary(fmean(known), stdev(known) if len(known) > 1 else None, len(known))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A cell of the paper's tables."""
+
+    column: Column
+    published: float | None
+    ours: Summary | None
+
+    @property
+    def difference(self) -> float | None:
+        """Ours, as printed, less what was published."""
+        if self.published is None or self.ours is None:
+            return None
+        return round(self.ours.mean, self.column.digits) - self.published
+
+    @property
+    def reached(self) -> bool | None:
+        """Whether ours, as printed, is as good as published or worse by no more than its deviation; None: no pair."""
+        difference = self.difference
+        if difference is None or self.ours is None:
+            return None
+        worse_by = -difference if self.column.higher_is_better else difference
+        return worse_by <= max(self.ours.deviation or 0.0, 1e-9)
+
+    @property
+    def first(self) -> str:
+        """The first line of the cell: ours."""
+        return NOTHING if self.ours is None else self.ours.text(self.column)
+
+    @property
+    def second(self) -> str:
+        """The second line: the published number and the difference."""
+        if self.published is None:
+            return ""
+        shown = self.column.text(self.published)
+        return shown if self.difference is None else f"{shown} ({self.column.signed(self.difference)})"
+
+
+def ranks(values: Mapping[str, float], column: Column) -> dict[str, float]:
+    """Return the rank of each name, best first; values that print the same share the mean of their ranks."""
+    printed = {name: float(column.text(value)) for name, value in values.items()}
+    return {
+        name: 1.0
+        + sum(column.better(other, value) for other in printed.values())
+        + (sum(other == value for other in printed.values()) - 1) / 2.0
+        for name, value in printed.items()
+    }
+
+
+def swapped(first: Mapping[str, float], second: Mapping[str, float]) -> list[tuple[str, str]]:
+    """Return the pairs of names that two rankings put the other way round, the first ranking's better one first."""
+    shared = [name for name in sorted(first, key=first.__getitem__) if name in second]
+    return [
+        (a, b) for i, a in enumerate(shared) for b in shared[i + 1 :] if first[a] < first[b] and second[a] > second[b]
+    ]

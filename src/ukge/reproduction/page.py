@@ -1,0 +1,105 @@
+"""The page: all tables of a reproduction in order, as sections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ukge.config import Config
+from ukge.reproduction import ablation, leaks, tables
+from ukge.reproduction.document import Block, Bullets, Cell, Section, grid, markdown
+from ukge.reproduction.recipes import MAIN, RANKING, Recipes, contestants
+from ukge.reproduction.reproduce import Reproduction
+
+TITLE = "The paper's tables, reproduced"
+
+
+def sections(found: Reproduction) -> list[Section]:
+    """Return the sections of the page; those that have nothing to show are left out."""
+    graphs, models = found.graphs, tables.in_order(found.request.models)
+    wanted = [
+        _about(found),
+        tables.statistics(graphs),
+        tables.rules(graphs),
+        *tables.tasks(graphs, models),
+        tables.missed(graphs, models),
+        tables.orders(graphs, models),
+        tables.cases(graphs),
+        ablation.section(graphs),
+        leaks.section(graphs, models),
+        _settings(found, models),
+        _failures(found),
+    ]
+    return [each for each in wanted if each is not None]
+
+
+def page(found: Reproduction) -> str:
+    """Return the page as Markdown."""
+    return markdown(TITLE, sections(found))
+
+
+def _about(found: Reproduction) -> Section:
+    seeds = sorted({each.seed for graph in found.graphs for each in graph.outcomes})
+    outcomes = [each for graph in found.graphs for each in graph.outcomes]
+    hours = sum(float(each.training["seconds"]) for each in outcomes) / 3600.0
+    versions = sorted({each.versions["ukge"] for each in outcomes})
+    lines = [
+        f"Made by `{command(found)}` from {len(outcomes)} trainings with {_seeds(seeds)}, {hours:.1f} hours of epochs "
+        f"in all{', ukge ' + ', '.join(versions) if versions else ''}. Change the settings or the code, not this page.",
+        "In each cell ours stands first, as mean ± standard deviation over the seeds, and below it the published "
+        "number with the difference. Bold: as good as published, or worse by no more than the deviation. In italics: "
+        "what needs no model, or was published elsewhere and is not trained here. A dash: no figure.",
+    ]
+    notes = {f"{graph.name}: {note}." for graph in found.graphs for note in graph.trivial.notes}
+    blocks: list[Block] = list(lines)
+    if notes:
+        blocks.append(Bullets(tuple(sorted(notes))))
+    return Section("How to read it", tuple(blocks), page_only=True)
+
+
+def command(found: Reproduction) -> str:
+    """Return the command that makes this page, without what says where."""
+    request = found.request
+    words = ["ukge reproduce", *(graph.name for graph in found.graphs), f"--seeds {request.seeds}"]
+    words += [f"--models {','.join(request.models)}", f"--parts {','.join(request.parts)}"]
+    words += [f"--{name.replace('_', '-')} {value}" for name, value in request.overrides.items()]
+    return " ".join(words)
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    if not seeds:
+        return "no seed yet"
+    return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
+
+
+def _settings(found: Reproduction, models: Sequence[str]) -> Section:
+    rows: list[list[Cell | str]] = []
+    changed = found.request.overrides
+    for graph in found.graphs:
+        for model in models:
+            rows.append([graph.name, contestants.get(model).title, *_recipe(graph.recipes, model, MAIN, changed)])
+            if graph.recipes.has_ranking(model):
+                title = f"{contestants.get(model).title}, for ranking"
+                rows.append([graph.name, title, *_recipe(graph.recipes, model, RANKING, changed)])
+    note = "What differs from the defaults; the files are in `src/ukge/reproduction/settings`."
+    table = grid(("graph", "model", "settings", "how they were found"), rows, words=True)
+    return Section("Settings", (note, table), page_only=True)
+
+
+def _recipe(recipes: Recipes, model: str, task: str, overrides: Mapping[str, Any]) -> Iterator[str]:
+    plain: Mapping[str, Mapping[str, Any]] = Config().to_dict()
+    used = recipes.config(model, task, overrides).to_dict()
+    changed = [
+        f"{name} {value}"
+        for part, values in used.items()
+        for name, value in values.items()
+        if plain[part][name] != value
+    ]
+    yield ", ".join(changed) or "the defaults"
+    yield recipes.found(model, task)
+
+
+def _failures(found: Reproduction) -> Section | None:
+    if not found.failures:
+        return None
+    return Section("What failed", (Bullets(tuple(found.failures)),))

@@ -1,0 +1,129 @@
+"""Which settings a model is trained with on a graph: the files `settings/GRAPH.toml`, over what the variant fixes.
+
+A table is named after a model and holds settings by name, without their section, and `found`: how they were found.
+`[MODEL.ranking]`, where there is one, holds what changes for a second training that stands in the ranking table.
+`remarks` and `tried`, lists of sentences before the first table, are printed on the page.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ukge.config import Config
+from ukge.errors import ConfigError
+from ukge.registry import Registry
+from ukge.rule_sources import MINED, OWN
+from ukge.variants import paper_settings, variants
+
+MAIN, RANKING = "main", "ranking"
+WORDS = ("remarks", "tried")
+DEFAULTS = "the defaults of the package; nobody searched on this graph"
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """A row of our tables: a variant with the source of its rules, and whose settings it takes if it has no own."""
+
+    title: str
+    variant: str
+    rules: str = OWN
+    like: str | None = None
+
+
+contestants: Registry[Contestant] = Registry("model")
+contestants.register("transe")(Contestant("TransE", "transe"))
+contestants.register("distmult")(Contestant("DistMult", "distmult"))
+contestants.register("complex")(Contestant("ComplEx", "complex"))
+contestants.register("urge")(Contestant("URGE", "urge", like="ukge-rect"))
+contestants.register("ukge-n")(Contestant("UKGE n−", "ukge-n", like="ukge-rect"))
+contestants.register("ukge-p")(Contestant("UKGE p−", "ukge-p", like="ukge-rect"))
+contestants.register("ukge-rect")(Contestant("UKGE rect", "ukge-rect"))
+contestants.register("ukge-logi")(Contestant("UKGE logi", "ukge-logi"))
+contestants.register("ukge-rect-mined")(Contestant("UKGE rect, mined rules", "ukge-rect", MINED, "ukge-rect"))
+
+PAPER_MODELS = ("transe", "distmult", "complex", "urge", "ukge-n", "ukge-p", "ukge-rect", "ukge-logi")
+ABLATION = ("ukge-p", "ukge-rect", "ukge-rect-mined")
+
+
+@dataclass(frozen=True)
+class Recipes:
+    """The settings of one graph: a table per model, and sentences for the page."""
+
+    graph: str
+    tables: Mapping[str, Mapping[str, Any]]
+    remarks: tuple[str, ...] = ()
+    tried: tuple[str, ...] = ()
+
+    def has_ranking(self, model: str) -> bool:
+        """Return whether the model is trained a second time for the ranking table."""
+        return RANKING in self._table(model)
+
+    def found(self, model: str, task: str = MAIN) -> str:
+        """Return how the settings were found."""
+        table = self._table(model)
+        own = table.get(RANKING, {}) if task == RANKING else table
+        text = own.get("found") or table.get("found", "")
+        like = contestants.get(model).like
+        return text or (f"as {like}" if like in self.tables else DEFAULTS)
+
+    def config(self, model: str, task: str = MAIN, overrides: Mapping[str, Any] | None = None) -> Config:
+        """Return the settings: the model's it is like, what its variant fixes, its own, the task's, `overrides`."""
+        entrant = contestants.get(model)
+        own = self._table(model)
+        like = self.tables.get(entrant.like, {}) if entrant.like is not None else {}
+        fixed = variants.get(entrant.variant)
+        tau = {"tau": paper_settings(entrant.variant, self.graph)["tau"]}
+        ranking = own.get(RANKING, {}) if task == RANKING else {}
+        config = Config().replace(**tau)
+        for settings in (_knobs(like), fixed, _knobs(own), _knobs(ranking), overrides or {}):
+            config = config.replace(**settings)
+        return config
+
+    def _table(self, model: str) -> Mapping[str, Any]:
+        return self.tables.get(model, {})
+
+
+def recipes_for(graph: str, directory: Path | None = None) -> Recipes:
+    """Return the settings of a graph, from the package or from `directory`; a graph without a file has none."""
+    place = files("ukge.reproduction").joinpath("settings") if directory is None else directory
+    if directory is not None and not directory.is_dir():
+        raise ConfigError(f"{directory} is not a directory of settings", hint="It should hold files like ppi5k.toml.")
+    file = place.joinpath(f"{graph}.toml")
+    if not file.is_file():
+        return Recipes(graph, {})
+    try:
+        data = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} is not TOML: {error}") from None
+    return _checked(graph, data, str(file))
+
+
+def _checked(graph: str, data: dict[str, Any], where: str) -> Recipes:
+    words = {name: _sentences(data.pop(name, []), f"{where}: {name}") for name in WORDS}
+    for model, table in data.items():
+        contestants.get(model)
+        if not isinstance(table, dict):
+            raise ConfigError(f"{where}: '{model}' must be a table of settings, not {table!r}")
+    found = Recipes(graph, data, **words)
+    for model in data:
+        for task in (MAIN, RANKING):
+            try:
+                found.config(model, task)
+            except ConfigError as error:
+                raise ConfigError(f"{where}, [{model}]: {error.what}", hint=error.hint) from None
+    return found
+
+
+def _knobs(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in table.items() if name not in ("found", RANKING)}
+
+
+def _sentences(value: Any, where: str) -> tuple[str, ...]:
+    if not isinstance(value, Sequence) or isinstance(value, str) or not all(isinstance(each, str) for each in value):
+        raise ConfigError(f"{where} must be a list of sentences, not {value!r}")
+    return tuple(value)

@@ -1,0 +1,218 @@
+"""The command's work: train what is missing, judge it, and gather what the tables show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from ukge.config import Config
+from ukge.errors import ConfigError, RunError
+from ukge.estimator import UKGE
+from ukge.evaluation.case_study import study
+from ukge.evaluation.evaluate import measure
+from ukge.reproduction.bench import NO_BOOTSTRAP, Bench, GraphFindings, graph_name
+from ukge.reproduction.jobs import CLEAN, PAPER, PARTS, Job, planned
+from ukge.reproduction.outcomes import Outcome, Trivial, comparable, figures_of, fingerprints
+from ukge.reproduction.recipes import PAPER_MODELS, Recipes, recipes_for
+from ukge.reproduction.running import FINISHED, MISSING, OTHER, set_aside, standing, trained
+from ukge.runs import Run
+from ukge.train import EpochEvent
+
+SHOWN_TAILS = 4
+KEPT, EVALUATED, RESUMED, TRAINED, LEFT_OUT, FAILED = "kept", "evaluated", "resumed", "trained", "left out", "failed"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to reproduce. Without `train`, only what was trained before is shown."""
+
+    graphs: tuple[str, ...]
+    models: tuple[str, ...] = PAPER_MODELS
+    seeds: int = 3
+    parts: tuple[str, ...] = PARTS[:2]
+    out: Path = Path("results")
+    settings: Path | None = None
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    train: bool = True
+
+
+class Watcher:
+    """Who is told how it goes; this one keeps silent."""
+
+    def on_plan(self, jobs: int) -> None:
+        """Hear how many trainings there are."""
+
+    def on_job(self, job: Job) -> None:
+        """Hear that a training has its turn."""
+
+    def on_epoch(self, event: EpochEvent) -> None:
+        """Hear of an epoch."""
+
+    def on_done(self, job: Job, how: str) -> None:
+        """Hear what was done for a training: kept, evaluated, resumed, trained, left out or failed."""
+
+    def on_news(self, text: str) -> None:
+        """Hear what the user should know."""
+
+
+@dataclass(frozen=True)
+class GraphResults:
+    """All that is known of one graph."""
+
+    name: str
+    published: bool
+    recipes: Recipes
+    findings: GraphFindings
+    trivial: Trivial
+    clean_trivial: tuple[Trivial, ...]
+    outcomes: tuple[Outcome, ...]
+
+    def of(self, model: str, task: str, *, clean: bool = False) -> list[Outcome]:
+        """Return the outcomes of a model, seed by seed."""
+        return [each for each in self.outcomes if (each.model, each.task, each.clean) == (model, task, clean)]
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What was asked, what is known of each graph, what was done for each training, and what went wrong."""
+
+    request: Request
+    graphs: tuple[GraphResults, ...]
+    done: Mapping[Job, str]
+    failures: tuple[str, ...]
+
+
+def reproduce(request: Request, watcher: Watcher | None = None) -> Reproduction:
+    """Train what is missing under `request.out`, judge it, and return everything the tables need.
+
+    A finished run with the same settings and data is not trained again, one that was killed is gone on with, and one
+    with other settings is set aside. A training that fails does not stop the others.
+    """
+    watch = watcher or Watcher()
+    names = [graph_name(each) for each in request.graphs]
+    if len(set(names)) < len(names):
+        raise ConfigError(f"two of the graphs are called the same: {', '.join(names)}", hint="Rename a directory.")
+    if request.seeds < 1:
+        raise ConfigError(f"at least one seed is needed, not {request.seeds}")
+    recipes = {name: recipes_for(name, request.settings) for name in names}
+    jobs = planned(recipes, request.models, range(request.seeds), request.parts)
+    watch.on_plan(len(jobs))
+    with _alone(request.out):
+        work = _Work(request, watch)
+        graphs = tuple(
+            work.graph(Bench(reference, recipes[name], request.overrides.get("tau")), jobs)
+            for reference, name in zip(request.graphs, names, strict=True)
+        )
+        return Reproduction(request, graphs, work.done, tuple(work.failures))
+
+
+class _Work:
+    """One call of `reproduce`."""
+
+    def __init__(self, request: Request, watch: Watcher) -> None:
+        self.request, self.watch = request, watch
+        self.done: dict[Job, str] = {}
+        self.failures: list[str] = []
+
+    def graph(self, bench: Bench, jobs: list[Job]) -> GraphResults:
+        out = self.request.out
+        own = [job for job in jobs if job.graph == bench.name]
+        outcomes = [outcome for job in own if (outcome := self._job(bench, job)) is not None]
+        clean = tuple(
+            bench.trivial(out, CLEAN, seed) for seed in sorted({each.seed for each in outcomes if each.clean})
+        )
+        findings, trivial = bench.findings(out), bench.trivial(out, PAPER)
+        return GraphResults(bench.name, bench.published, bench.recipes, findings, trivial, clean, tuple(outcomes))
+
+    def _job(self, bench: Bench, job: Job) -> Outcome | None:
+        self.watch.on_job(job)
+        try:
+            outcome, how = self._outcome(bench, job)
+        except RunError as error:
+            self.failures.append(f"{job}: {error.what}")
+            self.watch.on_news(f"{job}: {error.what}; going on with the others")
+            outcome, how = None, FAILED
+        self.done[job] = how
+        self.watch.on_done(job, how)
+        return outcome
+
+    def _outcome(self, bench: Bench, job: Job) -> tuple[Outcome | None, str]:
+        request = self.request
+        config = bench.recipes.config(job.model, job.task, {**request.overrides, "seed": job.seed})
+        dataset = bench.cut(job.protocol, job.seed).dataset
+        held = Outcome.read(job.result_path(request.out))
+        if held is not None and not _same(held, bench, config, fingerprints(dataset), job):
+            held = None
+        path = job.run_path(request.out)
+        found = standing(path, config, dataset)
+        if found.state == FINISHED and held is not None and held.weights == _weights(Run(path)):
+            return held, KEPT
+        if not request.train and found.state != FINISHED:
+            return held, LEFT_OUT if held is None else KEPT
+        if found.state == OTHER:
+            aside = set_aside(path)
+            self.watch.on_news(f"{path} is trained anew ({found.why}); the old one is now {aside.name}")
+        state = MISSING if found.state == OTHER else found.state
+        model = trained(
+            job, config, dataset, path, state=state, reference=bench.reference, callback=self.watch.on_epoch
+        )
+        outcome = self._judged(bench, job, config, model, Run(path))
+        outcome.write(job.result_path(request.out))
+        return outcome, {FINISHED: EVALUATED, MISSING: TRAINED}.get(state, RESUMED)
+
+    def _judged(self, bench: Bench, job: Job, config: Config, model: UKGE, run: Run) -> Outcome:
+        cut = bench.cut(job.protocol, job.seed)
+        predictor = model.predictor
+        (row,) = measure(cut.plan, {job.label: predictor}, NO_BOOTSTRAP)
+        cases = () if job.clean else study(cut.dataset, predictor, bench.queries(), SHOWN_TAILS)
+        manifest = run.manifest()
+        seconds = sum(line["seconds"] for line in run.trace())
+        return Outcome(
+            job.graph,
+            job.model,
+            job.task,
+            job.clean,
+            job.seed,
+            job.protocol,
+            bench.tau,
+            job.rules,
+            comparable(config),
+            fingerprints(cut.dataset),
+            _weights(run),
+            {**manifest["result"], "seconds": round(seconds, 1)},
+            manifest["versions"],
+            figures_of(row),
+            cases,
+            cut.plan.notes,
+        )
+
+
+def _same(held: Outcome, bench: Bench, config: Config, data: Mapping[str, str], job: Job) -> bool:
+    wanted = (comparable(config), dict(data), bench.tau, job.protocol, job.rules)
+    return (held.settings, dict(held.data), held.tau, held.protocol, held.rules) == wanted
+
+
+def _weights(run: Run) -> str:
+    return str(run.manifest()["files"].get("weights.safetensors", ""))
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Hold the directory for this process: two that train the same run would spoil each other's."""
+    if out.exists() and not out.is_dir():
+        raise RunError(f"{out} is a file", hint="Choose another --out.")
+    out.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(out / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise RunError(f"another process is at work in {out}", hint="Wait for it, or choose another --out.") from None
+    try:
+        yield
+    finally:
+        lock.release()
