@@ -3,8 +3,8 @@
 Both rank with the same DistMult weights (dimension 128, drawn at random: speed does not depend on what was learnt) and
 must find the same metrics. Each measurement is a process of its own, timed without its imports and without reading the
 data; ours includes finding the known answers of every query. Both take turns. PyKEEN gets the batch size that ranks the
-first 2,048 facts fastest; its environment is the one of benchmarks/train_speed.py. The first run of ours compiles its kernel,
-or loads it from the cache; it is not counted.
+first 2,048 facts fastest; its environment is the one of benchmarks/train_speed.py. The first run of ours compiles its
+kernel, or loads it from the cache; it is not counted.
 
 Exits with 1 if ours is less than 20 times faster on ppi5k, takes more than 15 s on nl27k or more than 1 GB anywhere, or
 if the metrics differ.
