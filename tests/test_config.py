@@ -85,6 +85,13 @@ def test_an_unknown_model_lists_the_known() -> None:
         variant("ukge-rec")
 
 
+@pytest.mark.parametrize("name", ["transe", "distmult", "complex", "urge", "ukge-n", "ukge-p"])
+def test_models_without_rules_learn_from_none(name: str) -> None:
+    # A rule term would move the link of a model whose own loss does not see it, down to the wrong sign.
+    assert variant(name).objective.rule_weight == 0.0
+    assert variant(name).objective.rule_prior == 0.0
+
+
 def test_the_settings_page_is_up_to_date() -> None:
     page = Path(__file__).parent.parent / "docs" / "settings.md"
     assert page.read_text(encoding="utf-8") == settings_page(), "python -m ukge.settings_page > docs/settings.md"

@@ -10,7 +10,14 @@ from ukge.registry import Registry
 
 Settings = Mapping[str, Any]
 variants: Registry[Settings] = Registry("model")
-DETERMINISTIC: Settings = {"strong_only": True, "optimiser": "adagrad", "metric": "mrr", "link": "logistic", "lr": 0.05}
+DETERMINISTIC: Settings = {
+    "strong_only": True,
+    "optimiser": "adagrad",
+    "metric": "mrr",
+    "link": "logistic",
+    "lr": 0.05,
+    "rule_weight": 0.0,
+}
 
 variants.register("ukge-rect")({"link": "rectifier"})
 variants.register("ukge-logi")({"link": "logistic"})
