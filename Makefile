@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: install demo reproduce lint types contracts unit test bench clean
+.PHONY: install demo reproduce lint types contracts unit test test-browser bench clean
 
 install: $(STAMP)
 
@@ -37,6 +37,11 @@ unit: install
 	$(BIN)/pytest -n 2
 
 test: lint types contracts unit
+
+# The explorer in headless Chromium (on Debian: apt-get install chromium); pictures go to SCREENSHOTS.
+SCREENSHOTS ?= screenshots
+test-browser: install
+	UKGE_BROWSER=1 UKGE_SCREENSHOTS=$(SCREENSHOTS) $(BIN)/pytest tests/browser
 
 bench: install
 	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

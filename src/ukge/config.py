@@ -86,6 +86,7 @@ class RuntimeConfig:
     threads: int = knob(0, "CPU threads; 0 takes all cores", least=0)
     seed: int = knob(0, "seed of initialisation, order and negatives", least=0)
     checkpoint_seconds: float = knob(10.0, "seconds between checkpoints at least; 0 writes one per epoch", least=0.0)
+    memory_map: bool = knob(False, "keep the entity table in a file of the run, mapped: it may be larger than memory")
     tensorboard: bool = knob(False, "also write TensorBoard events into the run directory")
 
 

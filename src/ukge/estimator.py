@@ -18,9 +18,10 @@ from ukge.graph.dataset import Dataset
 from ukge.graph.split import split
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids, Vocabulary
+from ukge.keepers import as_model
 from ukge.model import Model
 from ukge.runs import DataNote, Run
-from ukge.train import Callback, Trained, as_model, train
+from ukge.train import Callback, Trained, train
 from ukge.variants import variant
 
 IN_MEMORY = "(in memory)"
@@ -96,6 +97,11 @@ class UKGE:
         """Go on with an interrupted run; the data is opened again from where the run says, unless given."""
         run = Run.open(path)
         note = run.data
+        if run.manifest().get("distributed"):
+            raise RunError(
+                f"{run.path} was trained with --distributed, and its checkpoints are in shards",
+                hint=f"torchrun --nproc-per-node 1 --no-python ukge train --distributed --resume {run.path}",
+            )
         if data is None:
             if note.reference == IN_MEMORY:
                 raise RunError(f"{run.path} learnt from data in memory", hint="Resume it from Python, giving the data.")

@@ -34,15 +34,17 @@ def estimate(config: Config, n_entities: int, n_relations: int, n_facts: int, n_
     """Return what training with `config` on a graph of this size needs at its peak."""
     scorer = scorers.get(config.model.scorer)
     width = scorer.entity_width(config.model.dim)
-    table = FLOAT * (n_entities * width + n_relations * scorer.relation_width(config.model.dim))
+    relations = FLOAT * n_relations * scorer.relation_width(config.model.dim)
+    table = FLOAT * n_entities * width + relations
+    held = relations if config.runtime.memory_map else table
     moments = MOMENTS.get(config.optimiser.optimiser, 2.0)
     sampling, size = config.sampling, config.optimiser.batch_size
     drawn = {"none": 0, "exhaustive": 2 * n_entities}.get(sampling.sampler, 2 * sampling.negatives)
     batch = FLOAT * size * (6 * width + 4 * drawn)
     return MemoryEstimate(
-        parameters=table,
+        parameters=held,
         optimiser=int(moments * table),
-        best=table,
+        best=held,
         data=n_facts * (3 * 4 + 4 + 8) + n_rules * (3 * 4 + 8),
         batch=batch,
     )
@@ -61,7 +63,7 @@ def refuse_if_too_large(needed: MemoryEstimate, available: int | None = None) ->
         hint=(
             "Lower --batch-size or --negatives, or choose the sampler 'shared'."
             if needed.batch > tables
-            else "Lower --dim, or choose --optimiser rowwise-adagrad, which keeps one number per row."
+            else "Lower --dim, choose --optimiser rowwise-adagrad, which keeps one number per row, or --memory-map."
         ),
     )
 

@@ -27,7 +27,7 @@ from ukge.config import Config, read_config, to_toml
 from ukge.engines.base import GroundRules, Parameters, State
 from ukge.errors import RunError
 from ukge.graph.vocabulary import Vocabulary
-from ukge.storage import DAMAGED, load_arrays, save_arrays, sha256, write_atomically
+from ukge.storage import DAMAGED, load_arrays, map_arrays, save_arrays, sha256, write_atomically
 
 FORMAT = 1
 LISTED = ("config.toml", "entities.parquet", "relations.parquet", "ground_rules.safetensors", "weights.safetensors")
@@ -185,12 +185,12 @@ class Run:
             arrays |= {f"best.{name}": array for name, array in best.as_dict().items()}
         save_arrays(self.path / "checkpoint.safetensors", arrays, vars(progress))
 
-    def load_checkpoint(self) -> tuple[Parameters, State, Parameters | None, Progress] | None:
-        """Read the last checkpoint, or None if the run never wrote one."""
+    def load_checkpoint(self, *, mapped: bool = False) -> tuple[Parameters, State, Parameters | None, Progress] | None:
+        """Read the last checkpoint, or None if the run never wrote one; if `mapped`, arrays stay in its file."""
         file = self.path / "checkpoint.safetensors"
         if not file.is_file():
             return None
-        arrays, notes = load_arrays(file)
+        arrays, notes = map_arrays(file) if mapped else load_arrays(file)
 
         def part(prefix: str) -> State:
             return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
@@ -199,7 +199,7 @@ class Run:
         parameters = Parameters(**part("parameters."))
         best = Parameters(**part("best.")) if "best.entity" in arrays else None
         if best is None and progress.best_epoch == progress.epoch:
-            best = parameters.copy()
+            best = parameters if mapped else parameters.copy()
         return parameters, part("state."), best, progress
 
     def append_trace(self, line: dict[str, Any]) -> None:

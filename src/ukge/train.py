@@ -5,16 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ukge.config import Config
 from ukge.engines import engines
-from ukge.engines.base import Engine, EpochResult, GroundRules, Parameters, TrainingData
+from ukge.engines.base import EpochResult, GroundRules, Parameters, TrainingData
 from ukge.errors import DataError, RunError
-from ukge.graph.uncertain import UncertainGraph
+from ukge.graph.uncertain import FactArrays, UncertainGraph
+from ukge.keepers import InMemory, Keeper, as_model
 from ukge.links import links
+from ukge.mapped import Mapped, copy_rows, mapped_table
 from ukge.memory import estimate, refuse_if_too_large
 from ukge.model import Model, init
 from ukge.runs import Progress, Run
@@ -73,31 +75,33 @@ class Trained:
         return as_model(self.parameters, self.config, device)
 
 
-def as_model(parameters: Parameters, config: Config, device: str = "cpu") -> Model:
-    """Join weights with the scorer and the link of a config."""
-    return Model(parameters, scorers.get(config.model.scorer), links.get(config.model.link), device)
-
-
 def training_data(train: UncertainGraph, config: Config, rules: GroundRules | None = None) -> TrainingData:
     """Return what the engine learns from; with `strong_only`, the strong facts as if they were certain."""
-    facts = train
+    return learnable(train.facts("numpy", names=False), train.n_entities, train.n_relations, config, rules)
+
+
+def learnable(
+    facts: FactArrays, n_entities: int, n_relations: int, config: Config, rules: GroundRules | None = None
+) -> TrainingData:
+    """Return what the engine learns from, as `training_data` does, given facts by id."""
     if config.sampling.strong_only:
-        facts = train[train.confidence > config.sampling.tau]
-        if len(facts) == 0:
+        strong = facts.confidence > config.sampling.tau
+        facts = FactArrays(*(column[strong] for column in facts))
+        if len(facts.head) == 0:
             raise DataError(
                 f"no training fact is strong: none has a confidence above τ = {config.sampling.tau:g}",
                 hint="Lower --tau.",
             )
-    if len(facts) == 0:
+    if len(facts.head) == 0:
         raise DataError("there are no training facts")
-    confidence = np.ones(len(facts)) if config.sampling.strong_only else facts.confidence
+    confidence = np.ones(len(facts.head)) if config.sampling.strong_only else facts.confidence
     return TrainingData(
         np.ascontiguousarray(facts.head),
         np.ascontiguousarray(facts.relation),
         np.ascontiguousarray(facts.tail),
         confidence.astype(np.float32),
-        train.n_entities,
-        train.n_relations,
+        n_entities,
+        n_relations,
         rules,
     )
 
@@ -126,60 +130,71 @@ def train(
     refuse_if_too_large(estimate(config, data.n_entities, data.n_relations, len(data), n_rules))
     scorer = scorers.get(config.model.scorer)
     links.get(config.model.link)
-    restored = run.load_checkpoint() if run is not None and resume else None
+    mapped = config.runtime.memory_map
+    restored = run.load_checkpoint(mapped=mapped) if run is not None and resume else None
+    dim, table = config.model.dim, None
+    if mapped:
+        table = mapped_table(run, "entity", (data.n_entities, scorer.entity_width(dim)))
     if restored is None:
-        model = config.model
-        parameters = init(scorer, data.n_entities, data.n_relations, model.dim, model.init_scale, config.runtime.seed)
+        scale, seed = config.model.init_scale, config.runtime.seed
+        parameters = init(scorer, data.n_entities, data.n_relations, dim, scale, seed, table)
         best, progress = None, Progress()
     else:
         parameters, state, best, progress = restored
+        if table is not None:
+            copy_rows(parameters.entity, table)
+            parameters = Parameters(table, parameters.relation, parameters.link)
     engine = engines.get(config.runtime.engine)(parameters, data, config)
     if restored is not None:
         engine.load_state(state)
     if run is not None:
         run.truncate_trace(progress.epoch)
-    loop = _Loop(config, engine, metric, run, list(callbacks), on_facts, progress, best)
-    return loop.run_to_end()
+    keeper = Mapped(engine, config, run, best) if mapped and run is not None else InMemory(engine, config, run, best)
+    return Loop(config, engine, metric, keeper, list(callbacks), on_facts, progress).run_to_end()
 
 
-class _Loop:
-    """The state of one call of `train`."""
+class Runner(Protocol):
+    """What the loop drives: an engine, or one rank of several that train together."""
+
+    def epoch(self, number: int, on_facts: Callable[[int], None] | None = None) -> EpochResult:
+        """Run epoch `number` (from 0)."""
+
+
+class Loop:
+    """One training: epochs of an engine until a metric stops improving, with a keeper of the weights."""
 
     def __init__(
         self,
         config: Config,
-        engine: Engine,
+        engine: Runner,
         metric: Metric,
-        run: Run | None,
+        keeper: Keeper,
         callbacks: list[Callback],
         on_facts: Callable[[int], None] | None,
         progress: Progress,
-        best: Parameters | None,
     ) -> None:
         self.config = config
         self.engine = engine
         self.metric = metric
-        self.run = run
+        self.keeper = keeper
         self.callbacks = callbacks
         self.on_facts = on_facts
         self.progress = progress
-        self.best = best
         self.events: list[EpochEvent] = []
-        self.saved = time.monotonic()
         self.began = time.monotonic()
 
     def run_to_end(self) -> Trained:
+        """Run the epochs that are left and return what they found."""
         stopping = self.config.stopping
         while not self.progress.finished:
             self._epoch()
             done = self.progress.epoch >= stopping.epochs or self.progress.stale >= stopping.patience
             self.progress.finished = done
-            self._checkpoint(force=done)
-        weights = self.engine.parameters if self.best is None else self.best
-        if self.run is not None:
-            result = {"metric": stopping.metric, "best": self.progress.best, "best_epoch": self.progress.best_epoch}
-            self.run.save_weights(weights, result)
-            self.run.update(status="finished", result={**result, "epochs": self.progress.epoch})
+            if done or self.keeper.due(self.config.runtime.checkpoint_seconds):
+                self.keeper.checkpoint(self.progress)
+        result = {"metric": stopping.metric, "best": self.progress.best, "best_epoch": self.progress.best_epoch}
+        weights = self.keeper.finish(result)
+        self.keeper.note(status="finished", result={**result, "epochs": self.progress.epoch})
         return Trained(
             weights,
             self.config,
@@ -215,17 +230,15 @@ class _Loop:
             progress.best_epoch,
         )
         self.events.append(event)
-        if self.run is not None:
-            self.run.append_trace(event.line())
+        self.keeper.trace(event.line())
         for callback in self.callbacks:
             callback(event)
 
     def _validate(self) -> float:
-        self.engine.sync()
-        value = self.metric.measure(as_model(self.engine.parameters, self.config))
+        value = self.metric.measure(self.keeper.predictor())
         if self.metric.improves(value, self.progress.best):
             self.progress.best, self.progress.best_epoch, self.progress.stale = value, self.progress.epoch, 0
-            self.best = self.engine.parameters.copy()
+            self.keeper.keep_best(self.progress)
         else:
             self.progress.stale += 1
         return value
@@ -234,19 +247,11 @@ class _Loop:
         if np.isfinite(result.loss):
             return
         kept = "nothing was kept"
-        if self.run is not None:
-            self.run.update(status="diverged")
-            kept = f"{self.run.path} keeps the last good checkpoint"
+        if self.keeper.where is not None:
+            self.keeper.note(status="diverged")
+            kept = f"{self.keeper.where} keeps the last good checkpoint"
         broken = ", ".join(f"{name} {value:g}" for name, value in result.losses.items() if not np.isfinite(value))
         raise RunError(
             f"training diverged in epoch {self.progress.epoch + 1}: {broken}; {kept}",
             hint=f"Lower --lr (now {self.config.optimiser.lr:g}) or --init-scale, or raise --l2.",
         )
-
-    def _checkpoint(self, *, force: bool) -> None:
-        due = time.monotonic() - self.saved >= self.config.runtime.checkpoint_seconds
-        if self.run is None or not (due or force):
-            return
-        self.engine.sync()
-        self.run.save_checkpoint(self.engine.parameters, self.engine.state(), self.best, self.progress)
-        self.saved = time.monotonic()

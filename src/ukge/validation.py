@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from ukge.evaluation.confidence import confidence_errors
 from ukge.evaluation.ndcg import ndcg
+from ukge.evaluation.predictions import Numbers, Predictor
 from ukge.evaluation.ranks import query_blocks, query_ranks, ranks_in
 from ukge.graph.negatives import negative_links
 from ukge.graph.uncertain import UncertainGraph, concat
-from ukge.model import Model
 from ukge.registry import Registry
 
 MOST_QUERIES = 2000
@@ -27,18 +27,22 @@ class Validation:
     val: UncertainGraph
     tau: float
     seed: int
+    links: UncertainGraph | None = None
+    """Negative links like the validation facts, where they are drawn already."""
 
 
 class Metric(ABC):
     """A number per model; prepared once, measured after every few epochs."""
 
     higher_is_better: bool = False
+    reads_train: bool = True
+    """Whether it looks at the training facts, even where negative links are given."""
 
     def __init__(self, validation: Validation) -> None:
         self.validation = validation
 
     @abstractmethod
-    def measure(self, model: Model) -> float:
+    def measure(self, model: Predictor) -> float:
         """Return the metric of `model`."""
 
     def improves(self, value: float, best: float | None) -> bool:
@@ -55,31 +59,36 @@ class _Errors(Metric):
     """Errors on validation facts and as many negative links, so that the choice resembles the paper's test set."""
 
     with_negatives = True
+    reads_train = False
 
     def __init__(self, validation: Validation) -> None:
         super().__init__(validation)
         facts = validation.val
         if self.with_negatives:
-            known = concat([validation.train, validation.val])
-            links = negative_links(known, like=validation.val, kind="paper", seed=validation.seed)
-            facts = concat([facts, links])
+            facts = concat([facts, validation_links(validation) if validation.links is None else validation.links])
         self.facts = facts
 
-    def measure(self, model: Model) -> float:
+    def measure(self, model: Predictor) -> float:
         """Return the error of the predicted confidences."""
         predicted = model.confidence(self.facts.head, self.facts.relation, self.facts.tail)
         return self.pick(predicted)
 
     @abstractmethod
-    def pick(self, predicted: npt.NDArray[np.float32]) -> float:
+    def pick(self, predicted: Numbers) -> float:
         """Return one of the errors."""
+
+
+def validation_links(validation: Validation) -> UncertainGraph:
+    """Draw as many negative links as there are validation facts, distributed like those of the paper's test sets."""
+    known = concat([validation.train, validation.val])
+    return negative_links(known, like=validation.val, kind="paper", seed=validation.seed)
 
 
 @metrics.register("mse")
 class Mse(_Errors):
     """Mean squared error on validation facts and as many negative links."""
 
-    def pick(self, predicted: npt.NDArray[np.float32]) -> float:
+    def pick(self, predicted: Numbers) -> float:
         """Return the MSE."""
         return confidence_errors(predicted, self.facts.confidence).mse
 
@@ -88,7 +97,7 @@ class Mse(_Errors):
 class Mae(_Errors):
     """Mean absolute error on validation facts and as many negative links."""
 
-    def pick(self, predicted: npt.NDArray[np.float32]) -> float:
+    def pick(self, predicted: Numbers) -> float:
         """Return the MAE."""
         return confidence_errors(predicted, self.facts.confidence).mae
 
@@ -126,10 +135,10 @@ class NdcgMetric(Metric):
         self.tail = distinct % known.n_entities
         self.gain = known.confidence[wanted][::-1][last]
 
-    def measure(self, model: Model) -> float:
+    def measure(self, model: Predictor) -> float:
         """Return the mean linear nDCG."""
 
-        def score(block: slice) -> npt.NDArray[np.float32]:
+        def score(block: slice) -> Numbers:
             return model.tail_scores(self.heads[block], self.relations[block])
 
         ranks = query_ranks(score, len(self.heads), model.n_entities, self.query, self.tail)
@@ -155,7 +164,7 @@ class Mrr(Metric):
         self.tails = _known_answers(facts.relation, facts.head, known.relation, known.head, known.tail, n)
         self.heads = _known_answers(facts.relation, facts.tail, known.relation, known.tail, known.head, n)
 
-    def measure(self, model: Model) -> float:
+    def measure(self, model: Predictor) -> float:
         """Return the mean reciprocal rank over both sides."""
         facts = self.facts
         reciprocal = 0.0

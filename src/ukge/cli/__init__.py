@@ -10,13 +10,20 @@ import typer
 
 from ukge.cli.audit import audit
 from ukge.cli.compare import compare
+from ukge.cli.complete import complete
 from ukge.cli.console import fail, note
 from ukge.cli.data import app as data_app
 from ukge.cli.demo import demo
+from ukge.cli.doubt import doubt
 from ukge.cli.evaluate import evaluate
+from ukge.cli.evidence import evidence_app
+from ukge.cli.explain import explain
+from ukge.cli.fuse import fuse
 from ukge.cli.knobs import with_knobs
+from ukge.cli.predict import predict
 from ukge.cli.reproduce import reproduce
 from ukge.cli.rules import rules_app
+from ukge.cli.serve import serve
 from ukge.cli.train import train
 from ukge.cli.tune import tune
 from ukge.errors import UkgeError, UkgeWarning
@@ -31,12 +38,19 @@ app = typer.Typer(
 )
 app.command("audit")(audit)
 app.command("compare")(compare)
+app.command("complete")(complete)
 app.command("demo")(demo)
+app.command("doubt")(doubt)
 app.command("evaluate")(evaluate)
+app.command("explain")(explain)
+app.command("fuse")(fuse)
+app.command("predict")(predict)
 app.command("reproduce")(with_knobs(reproduce))
+app.command("serve")(serve)
 app.command("train")(with_knobs(train))
 app.command("tune")(with_knobs(tune))
 app.add_typer(data_app, name="data")
+app.add_typer(evidence_app, name="evidence", help="What the graph says beside the embedding: fit it to a run.")
 app.add_typer(rules_app, name="rules")
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ukge.cli.console import note, out, print_json
+from ukge.cli.prepare import prepare
 from ukge.cli.reading import Channels, Columns, Delimiter, Format, Header, Language, Normalise, Reading
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from ukge.graph.uncertain import UncertainGraph
 
 app = typer.Typer(help="Find, fetch, describe, convert, cut and make data.", no_args_is_help=True)
+app.command("prepare")(prepare)
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Input = Annotated[Path, typer.Argument(help="A file of facts.", metavar="IN")]

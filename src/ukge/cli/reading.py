@@ -67,7 +67,7 @@ class Reading:
         graph, report = read_with_report(
             path,
             format=self.format,
-            columns=_columns(self.columns) if self.columns else None,
+            columns=parse_columns(self.columns) if self.columns else None,
             header=self.header,
             delimiter=self.delimiter,
             scale=self.normalise,
@@ -88,7 +88,8 @@ class Reading:
         return options
 
 
-def _columns(text: str) -> dict[str, str | int]:
+def parse_columns(text: str) -> dict[str, str | int]:
+    """Return the columns that `ROLE=COLUMN,…` says."""
     columns: dict[str, str | int] = {}
     for part in text.split(","):
         role, equals, column = (word.strip() for word in part.partition("="))

@@ -12,7 +12,9 @@ from ukge.errors import ConfigError
 
 if TYPE_CHECKING:
     from ukge.config import Config
+    from ukge.distributed.training import Job
     from ukge.estimator import UKGE
+    from ukge.train import Trained
 
 
 def train(
@@ -28,6 +30,11 @@ def train(
         "(.psl, .rules, .txt, .json), or a file of rule heads with the value of their body as confidence.",
     ),
     leak_safe: bool = typer.Option(False, "--leak-safe", help="Split leak-safely where the data is not split yet."),
+    distributed: bool = typer.Option(
+        False,
+        "--distributed",
+        help="Train on the ranks that torchrun started: torchrun --nproc-per-node N --no-python ukge train …",
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
     *,
@@ -43,6 +50,9 @@ def train(
                 "--resume goes on with the run as it is",
                 hint="Leave out DATA and the settings, or start a new run without --resume.",
             )
+        if distributed:
+            _train_distributed(None, resume, f"resuming {resume}", as_json=as_json, quiet=quiet)
+            return
         with TrainingProgress(err(), f"resuming {resume}", quiet=quiet) as progress:
             finished = UKGE.resume(resume, callbacks=[progress.on_epoch], on_facts=progress.on_facts)
         _report(finished, resume, as_json=as_json)
@@ -51,6 +61,16 @@ def train(
         raise ConfigError("what to train on is missing", hint="Try: ukge train synthetic   or   ukge train FILE.tsv")
     from ukge.graph.catalogue import open_dataset
 
+    if distributed:
+        from ukge.distributed.training import Job, settings_for_ranks
+
+        config = resolved(
+            model, data, config_file, preset, settings, settings_for_ranks(settings.get("device", "auto"))
+        )
+        path = out_dir or Path("runs") / f"{Path(data).name}-{model}"
+        job = Job(data, model, config, path, rules, leak_safe)
+        _train_distributed(job, None, f"{model} on {Path(data).name}", as_json=as_json, quiet=quiet)
+        return
     config = resolved(model, data, config_file, preset, settings)
     dataset = open_dataset(data, seed=config.runtime.seed, leak_safe=leak_safe)
     path = out_dir or Path("runs") / f"{dataset.name}-{model}"
@@ -69,8 +89,15 @@ def train(
     _report(estimator, path, as_json=as_json)
 
 
-def resolved(model: str, data: str, config_file: Path | None, preset: str | None, settings: dict[str, Any]) -> Config:
-    """Return the settings: the model's, then the preset's, then the file's, then the flags'."""
+def resolved(
+    model: str,
+    data: str,
+    config_file: Path | None,
+    preset: str | None,
+    settings: dict[str, Any],
+    start: dict[str, Any] | None = None,
+) -> Config:
+    """Return the settings: the model's, then the preset's, then those of `start`, then the file's, then the flags'."""
     from ukge.config import overlay
     from ukge.variants import paper_settings, variant
 
@@ -79,6 +106,7 @@ def resolved(model: str, data: str, config_file: Path | None, preset: str | None
         if preset != "paper":
             raise ConfigError(f"unknown preset '{preset}'", hint="Known: paper.")
         config = config.replace(**paper_settings(model, Path(data).name))
+    config = config.replace(**(start or {}))
     if config_file is not None:
         config = overlay(config, config_file)
     return config.replace(**settings)
@@ -92,15 +120,39 @@ def _tensorboard(config: Config, path: Path) -> list[Any]:
     return [TensorBoardCallback(path / "tensorboard")]
 
 
+def _train_distributed(job: Job | None, resume: Path | None, title: str, *, as_json: bool, quiet: bool) -> None:
+    """Train as one of the ranks; the first one alone speaks."""
+    import os
+
+    from ukge.cli.progress import TrainingProgress
+    from ukge.distributed.training import train_distributed
+    from ukge.distributed.world import FirstRankError
+
+    speaks = os.environ.get("RANK", "0") == "0"
+    watching = [] if job is None else _tensorboard(job.config, job.out)
+    try:
+        with TrainingProgress(err(), title, quiet=quiet or not speaks) as progress:
+            trained, run = train_distributed(
+                job, resume, callbacks=[progress.on_epoch, *watching], on_facts=progress.on_facts
+            )
+    except FirstRankError:
+        raise typer.Exit(2) from None
+    if speaks:
+        _tell(trained, run.manifest()["model"], run.path, as_json=as_json)
+
+
 def _report(estimator: UKGE, path: Path, *, as_json: bool) -> None:
-    trained = estimator.trained
-    if trained is None:
+    if estimator.trained is None:
         raise ConfigError("training ended without a model")
+    _tell(estimator.trained, estimator.model, path, as_json=as_json)
+
+
+def _tell(trained: Trained, model: str, path: Path, *, as_json: bool) -> None:
     if as_json:
         print_json(
             {
                 "run": str(path),
-                "model": estimator.model,
+                "model": model,
                 "metric": trained.metric,
                 "best": trained.best,
                 "best_epoch": trained.best_epoch,

@@ -12,12 +12,13 @@ import torch
 from torch import Tensor
 
 from ukge.config import Config, ObjectiveConfig
-from ukge.engines.base import EpochResult, GroundRules, Parameters, State, TrainingData
+from ukge.engines.base import EpochResult, Parameters, State, TrainingData
+from ukge.engines.batches import Batches, facts_on, rules_on
 from ukge.engines.torch_optimisers import Gradient, optimisers
 from ukge.links import Link
 from ukge.model import resolve_device, to_tensor
-from ukge.objective import Batch, RuleBatch, Term, Weights, build_objective, score_batch
-from ukge.sampling import Facts, PerFact, epoch_generator, epoch_order, rule_count, samplers
+from ukge.objective import Batch, Term, Weights, build_objective, score_batch
+from ukge.sampling import PerFact, epoch_generator, epoch_order
 from ukge.scoring import Scorer
 
 
@@ -35,19 +36,13 @@ class TorchEngine:
         self._scorer = scorer
         self._link = link
         self._tables = {name: torch.from_numpy(a).to(self.device) for name, a in parameters.as_dict().items()}
-        self._facts = _facts(data, self.device)
-        self._confidence = to_tensor(data.confidence, self.device)
-        self._rules = None
-        if data.rules is not None and len(data.rules) > 0 and config.sampling.rules_per_fact > 0:
-            self._rules = _rules(data.rules, self.device)
-        self._sampler = samplers.get(config.sampling.sampler)(data, config.sampling, self.device)
-        self._terms = build_objective(config.objective, unseen=self._sampler.draws, rules=self._rules is not None)
+        self._batches = Batches(data, config, self.device)
         self._optimiser = optimisers.get(config.optimiser.optimiser)(self._tables, config.optimiser)
 
     def epoch(self, number: int, on_facts: Callable[[int], None] | None = None) -> EpochResult:
         """Run epoch `number` (from 0). A loss that is not finite is returned like any other."""
         seed, size = self._config.runtime.seed, self._config.optimiser.batch_size
-        order = torch.from_numpy(epoch_order(len(self._confidence), seed, number)).to(self.device)
+        order = torch.from_numpy(epoch_order(len(self._batches), seed, number)).to(self.device)
         generator = epoch_generator(seed, number, self.device)
         values = []
         with _threads(self._config.runtime.threads):
@@ -56,7 +51,8 @@ class TorchEngine:
                 if on_facts is not None:
                     on_facts(len(picks))
         means = torch.stack(values).cpu().double().mean(dim=0).tolist()
-        return EpochResult(len(order), {term.name: mean for term, mean in zip(self._terms, means, strict=True)})
+        named = zip(self._batches.terms, means, strict=True)
+        return EpochResult(len(order), {term.name: mean for term, mean in named})
 
     def sync(self) -> None:
         """Copy the weights back into `parameters`, if they are on another device than the CPU."""
@@ -73,21 +69,12 @@ class TorchEngine:
         self._optimiser.load_state(state)
 
     def _step(self, picks: Tensor, generator: torch.Generator) -> Tensor:
-        facts = _pick(self._facts, picks)
-        negatives = self._sampler.sample(facts, generator)
-        batch = Batch(facts, self._confidence[picks], negatives, self._draw_rules(len(picks), generator))
+        batch = self._batches.draw(picks, generator)
         values, gradients = _differentiate(
-            self._tables, self._scorer, self._link, self._terms, batch, by_rows=self._optimiser.by_rows
+            self._tables, self._scorer, self._link, self._batches.terms, batch, by_rows=self._optimiser.by_rows
         )
         self._optimiser.step(gradients)
         return values
-
-    def _draw_rules(self, n_facts: int, generator: torch.Generator) -> RuleBatch | None:
-        if self._rules is None:
-            return None
-        count = rule_count(n_facts, self._config.sampling.rules_per_fact)
-        picks = torch.randint(len(self._rules.body), (count,), generator=generator, device=self.device)
-        return RuleBatch(_pick(self._rules.facts, picks), self._rules.body[picks], self._rules.weight[picks])
 
 
 def loss_and_gradients(
@@ -112,10 +99,10 @@ def loss_and_gradients(
         negatives = PerFact(*(to_tensor(ids.astype(np.int64), cpu) for ids in (negative_heads, negative_tails)))
     rules = None
     if batch.rules is not None and len(batch.rules) > 0:
-        rules = _rules(batch.rules, cpu)
+        rules = rules_on(batch.rules, cpu)
         rules = rules._replace(body=rules.body.to(dtype), weight=rules.weight.to(dtype))
     terms = build_objective(objective, unseen=negatives is not None, rules=rules is not None)
-    scored = Batch(_facts(batch, cpu), to_tensor(batch.confidence, cpu).to(dtype), negatives, rules)
+    scored = Batch(facts_on(batch, cpu), to_tensor(batch.confidence, cpu).to(dtype), negatives, rules)
     values, gradients = _differentiate(tables, scorer, link, terms, scored)
     arrays = {
         name: (gradients[name].values if name in gradients else torch.zeros_like(table)).numpy()
@@ -148,18 +135,6 @@ def _differentiate(
     if "entity" in gradients:
         gradients["entity"] = gradients["entity"]._replace(rows=rows)
     return values.detach(), gradients
-
-
-def _facts(columns: TrainingData | GroundRules, device: torch.device) -> Facts:
-    return Facts(*(to_tensor(ids, device) for ids in (columns.head, columns.relation, columns.tail)))
-
-
-def _rules(rules: GroundRules, device: torch.device) -> RuleBatch:
-    return RuleBatch(_facts(rules, device), to_tensor(rules.body, device), to_tensor(rules.weight, device))
-
-
-def _pick(facts: Facts, picks: Tensor) -> Facts:
-    return Facts(*(column[picks].long() for column in facts))
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from ukge.graph.catalogue.folder import find_files, read_folder
 from ukge.graph.catalogue.progress import download_progress
 from ukge.graph.dataset import Dataset
 from ukge.graph.negatives import with_negatives
+from ukge.graph.partitioned import is_prepared, open_prepared
 from ukge.graph.readers import read
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
@@ -78,6 +79,8 @@ def open_dataset(ref: str | Path, *, seed: int = 0, leak_safe: bool = False) -> 
     path = Path(ref)
     if str(ref) in BENCHMARKS:
         return _cut(load(str(ref)), seed, leak_safe)
+    if is_prepared(path):
+        return _cut(open_prepared(path).dataset(), seed, leak_safe)
     if path.is_dir():
         return _cut(read_folder(path), seed, leak_safe)
     if path.is_file():

@@ -12,7 +12,7 @@ from ukge.logic.engine.base import Engine
 
 __all__ = ["Engine", "connect", "using"]
 
-SPARK_MASTER = re.compile(r"spark://.+|local(\[.+\])?")
+SPARK_MASTER = re.compile(r"spark://.+|local(-cluster)?(\[.+\])?")
 
 
 def connect(

@@ -39,6 +39,17 @@ class Engine(ABC):
         """Compute an expression straight into one Parquet file, without holding it in memory."""
 
     @abstractmethod
+    def scan(self, path: str) -> Any:
+        """Return the Parquet files below a directory or bucket as an Ibis table, read when an expression needs them.
+
+        Directories `column=value` are columns of text.
+        """
+
+    @abstractmethod
+    def write_parts(self, expression: Any, path: Path) -> None:
+        """Compute an expression into a new directory of Parquet files, as many as the engine likes."""
+
+    @abstractmethod
     def close(self) -> None:
         """Let go of everything."""
 

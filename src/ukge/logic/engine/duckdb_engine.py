@@ -10,7 +10,7 @@ from typing import Any
 import ibis
 import pyarrow as pa
 
-from ukge.errors import ConfigError
+from ukge.errors import ConfigError, DataError
 from ukge.logic.engine.base import Engine
 
 
@@ -54,10 +54,30 @@ class DuckDBEngine(Engine):
         return self._connection.to_pyarrow(expression)
 
     def write_parquet(self, expression: Any, path: Path) -> None:  # noqa: D102
-        target = str(path).replace("'", "''")
         query = self._connection.compile(expression)
-        self._run.execute(f"COPY ({query}) TO '{target}' (FORMAT parquet, COMPRESSION zstd)")
+        self._run.execute(f"COPY ({query}) TO {_quoted(str(path))} (FORMAT parquet, COMPRESSION zstd)")
+
+    def scan(self, path: str) -> Any:  # noqa: D102
+        name = self._name()
+        pattern = _quoted(path if path.endswith(".parquet") else f"{path.rstrip('/')}/**/*.parquet")
+        options = "hive_partitioning = true, hive_types_autocast = false, union_by_name = true"
+        try:
+            self._run.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM read_parquet({pattern}, {options})")
+        except Exception as error:
+            first = str(error).strip().splitlines()[0]
+            raise DataError(f"cannot be read as Parquet: {first}", source=path) from None
+        schema = self._run.sql(f"SELECT * FROM {name} LIMIT 0").to_arrow_table().schema
+        return ibis.table(ibis.Schema.from_pyarrow(schema), name=name)
+
+    def write_parts(self, expression: Any, path: Path) -> None:  # noqa: D102
+        query = self._connection.compile(expression)
+        options = "FORMAT parquet, COMPRESSION zstd, PER_THREAD_OUTPUT true"
+        self._run.execute(f"COPY ({query}) TO {_quoted(str(path))} ({options})")
 
     def close(self) -> None:  # noqa: D102
         self._connection.disconnect()
         shutil.rmtree(self._spill, ignore_errors=True)
+
+
+def _quoted(path: str) -> str:
+    return "'" + path.replace("'", "''") + "'"

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from ukge.errors import ConfigError
+from ukge.errors import ConfigError, DataError
 from ukge.logic.engine.base import Engine
 
 LOOPBACK = "127.0.0.1"
@@ -58,6 +58,17 @@ class SparkEngine(Engine):
         finally:
             shutil.rmtree(parts, ignore_errors=True)
 
+    def scan(self, path: str) -> Any:  # noqa: D102
+        reader = self._session.read.option("mergeSchema", "true")
+        try:
+            return self._view(reader.parquet(path))
+        except Exception as error:
+            first = str(error).strip().splitlines()[0]
+            raise DataError(f"cannot be read as Parquet: {first}", source=path) from None
+
+    def write_parts(self, expression: Any, path: Path) -> None:  # noqa: D102
+        self._frame(expression).write.option("compression", "zstd").parquet(str(path))
+
     def close(self) -> None:  # noqa: D102
         self._session.stop()
 
@@ -93,6 +104,7 @@ def _settings(master: str, memory: str | None) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.ansi.enabled": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     }
     if memory is not None:
         settings["spark.driver.memory"] = memory

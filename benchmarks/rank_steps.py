@@ -1,0 +1,106 @@
+"""What a step of sharded training costs: the constants of docs/distributed.md.
+
+Two ranks (gloo, one thread each) take steps on random facts over a million entities, with batches of several sizes. The
+quickest of the steps counts, by the clock and by the processor's time of the first rank: others on the machine can only
+slow a step down, and hardly touch the latter. A line through the sizes gives a fixed cost per step and a cost per fact,
+in processor time. Also measured: how fast weights are drawn at the start and hashed at the end.
+
+    python benchmarks/rank_steps.py [--entities 1000000] [--dim 128] [--ranks 2]
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+
+NEGATIVES = 128
+BATCHES = (1024, 4096, 16384)
+STEPS = 12
+RELATIONS = 100
+
+
+def quickest(work: Callable[[], object], times: int) -> tuple[float, float]:
+    """Return the seconds of the quickest of several calls, by the clock and of processor time."""
+    clock, processor = [], []
+    for _ in range(times):
+        started, used = time.perf_counter(), time.process_time()
+        work()
+        clock.append(time.perf_counter() - started)
+        processor.append(time.process_time() - used)
+    return min(clock), min(processor)
+
+
+def measure(n_entities: int, dim: int) -> None:
+    """Take steps as one of the ranks; the first one prints."""
+    import numpy as np
+    import torch
+
+    from ukge.config import Config
+    from ukge.distributed.engine import DistributedEngine
+    from ukge.distributed.world import joined
+    from ukge.engines.base import TrainingData
+    from ukge.model import normal_rows
+
+    torch.set_num_threads(1)
+    with joined("cpu") as world:
+        rng = np.random.default_rng(world.rank)
+        n_facts = max(BATCHES)
+        head, tail = rng.integers(n_entities, size=(2, n_facts), dtype=np.int32)
+        relation = rng.integers(RELATIONS, size=n_facts, dtype=np.int32)
+        confidence = rng.random(n_facts, dtype=np.float32)
+        data = TrainingData(head, relation, tail, confidence, n_entities, RELATIONS)
+        settings = {"dim": dim, "sampler": "shared", "negatives": NEGATIVES, "optimiser": "rowwise-adagrad"}
+        started = time.perf_counter()
+        engine = DistributedEngine(data, Config().replace(**settings), world)
+        if world.first:
+            print(f"{world.size} ranks, {n_entities:,} entities × {dim}: start {time.perf_counter() - started:.1f} s")
+        points = []
+        for batch in BATCHES:
+            share = batch // world.size
+            drawn = engine.draw(torch.arange(share), torch.Generator().manual_seed(0))
+            rows = len(torch.unique(torch.cat(drawn.entity_ids())))
+            seconds, processor = quickest(partial(engine.step, drawn), STEPS)
+            points.append((batch, processor))
+            if world.first:
+                sent = rows * (world.size - 1) / world.size * (2 * 4 * engine.table.shape[1] + 8)
+                print(
+                    f"batch {batch:>6,}: {1e3 * seconds:7.2f} ms a step ({1e3 * processor:.2f} of the processor), "
+                    f"{batch / seconds:,.0f} facts/s, "
+                    f"{rows:,} rows looked up and {sent / 2**20:.2f} MiB sent per rank"
+                )
+        if world.first:
+            slope, fixed = np.polyfit([batch for batch, _ in points], [used for _, used in points], 1)
+            print(f"fixed {1e3 * fixed:.2f} ms a step, {1e6 * slope * world.size:.2f} µs per fact of a rank")
+            block = next(normal_rows(np.random.default_rng(0), 8192, 128, 0.3))[1]
+            _, drawing = quickest(lambda: next(normal_rows(np.random.default_rng(0), 8192, 128, 0.3)), 5)
+            _, hashing = quickest(lambda: hashlib.sha256(block.tobytes()).digest(), 5)
+            drawn_per_second, hashed = block.size / drawing / 1e6, block.nbytes / hashing / 1e6
+            print(f"draws {drawn_per_second:.0f} million weights/s, hashes {hashed:.0f} MB/s")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--entities", type=int, default=1_000_000)
+    parser.add_argument("--dim", type=int, default=128)
+    parser.add_argument("--ranks", type=int, default=2)
+    arguments = parser.parse_args()
+    if "RANK" in os.environ:
+        measure(arguments.entities, arguments.dim)
+        return
+    if importlib.util.find_spec("torchrec") is None:
+        print("TorchRec is not installed (docs/distributed.md): nothing to measure")
+        return
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={arguments.ranks}"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    sys.exit(subprocess.run([*launcher, *sys.argv], check=False, env=environment).returncode)
+
+
+if __name__ == "__main__":
+    main()

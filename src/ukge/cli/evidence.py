@@ -1,0 +1,74 @@
+"""`ukge evidence`: fit a calibrated head over what the graph says and what trained runs believe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ukge.cli.console import err, note, out, print_json
+from ukge.errors import RunError
+
+if TYPE_CHECKING:
+    from ukge.evidence import Evidence
+    from ukge.graph.dataset import Dataset
+
+evidence_app = typer.Typer(no_args_is_help=True)
+
+
+@evidence_app.callback()
+def _group() -> None:
+    """Confidences from what the graph itself says, with bounds."""
+
+
+@evidence_app.command("fit")
+def fit(
+    runs: Annotated[list[Path], typer.Argument(help="Finished runs on the same data, one or more.", metavar="RUN…")],
+    error: Annotated[str, typer.Option("--error", help="What to make small: squared or absolute.")] = "squared",
+    out_dir: Annotated[
+        Path | None, typer.Option("--out", help="Where to keep it; the first run's directory if not given.")
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option("--data", help="Where the runs' data is now, if it was moved.", metavar="DATA")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of negative links, folds and trees.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Gather evidence from the runs' training facts and fit a head to their validation facts and negative links."""
+    from ukge.evidence import Evidence, EvidenceSettings
+    from ukge.evidence.evidence import DIRECTORY
+    from ukge.evidence.settings import as_error
+
+    settings = EvidenceSettings(error=as_error(error), seed=seed)
+    dataset = _shared_data(runs, data)
+    with err().status("") as status:
+        fitted = Evidence.fit(list(runs), dataset, settings=settings, tell=status.update)
+    place = out_dir or runs[0] / DIRECTORY
+    fitted.save(place)
+    for each in fitted.notes:
+        note(each)
+    _report(fitted, dataset, place, as_json=as_json)
+
+
+def _shared_data(runs: list[Path], data: str | None) -> Dataset:
+    from ukge.predict import dataset_of
+    from ukge.runs import Run
+
+    opened = [Run.open(path) for path in runs]
+    seen = {(run.data.train, run.data.val) for run in opened}
+    if len(seen) > 1:
+        raise RunError("the runs learnt from different data", hint="Give runs that were trained on the same data set.")
+    return dataset_of(opened[0], data)
+
+
+def _report(fitted: Evidence, dataset: Dataset, place: Path, *, as_json: bool) -> None:
+    measured = fitted.unseen_errors()
+    if as_json:
+        print_json({"evidence": str(place), "facts": len(dataset.val), "error": fitted.settings.error, **measured})
+        return
+    out().print(
+        f"validation facts, each predicted by a head that did not see it: MSE [bold]{measured['mse']:.5f}[/], MAE "
+        f"[bold]{measured['mae']:.4f}[/] (with as many negative links), MSE {measured['mse_if_held']:.5f}, MAE "
+        f"{measured['mae_if_held']:.4f} (facts taken to hold); the evidence is in [bold]{place}[/]"
+    )

@@ -1,0 +1,74 @@
+"""`ukge serve`: a run over HTTP, and a page to explore it with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ukge.cli.console import note
+from ukge.errors import ConfigError
+
+HOST, PORT = "127.0.0.1", 8000
+
+
+def serve(
+    run: Annotated[Path, typer.Argument(help="A finished run directory.", metavar="RUN")],
+    data: Annotated[
+        str | None, typer.Option("--data", help="Where the run's data is now, if it was moved.", metavar="DATA")
+    ] = None,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on; any other needs a key.")] = HOST,
+    port: Annotated[int, typer.Option("--port", help="Port; 0 takes a free one.", min=0, max=65535)] = PORT,
+    api_key_file: Annotated[
+        Path | None,
+        typer.Option("--api-key-file", help="File that holds the API key; else UKGE_API_KEY is read.", metavar="FILE"),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", help="A name by which browsers and programs reach the service.", metavar="NAME"),
+    ] = None,
+    max_k: Annotated[int, typer.Option("--max-k", help="Answers that one request may ask for.", min=1)] = 1_000,
+    max_facts: Annotated[int, typer.Option("--max-facts", help="Facts in one request.", min=1)] = 1_000,
+    max_body: Annotated[int, typer.Option("--max-body", help="Bytes of a request's body.", min=1)] = 1 << 20,
+    time_limit: Annotated[float, typer.Option("--time-limit", help="Seconds for one request.", min=0.001)] = 10.0,
+    index_above: Annotated[
+        int, typer.Option("--index-above", help="Entities from which an approximate index answers.", min=0)
+    ] = 1_000_000,
+    explorer: Annotated[bool, typer.Option("--explorer/--no-explorer", help="Whether / is a page for people.")] = True,
+    watch: Annotated[bool, typer.Option("--watch/--no-watch", help="Whether to take up a new run.")] = True,
+) -> None:
+    """Serve a run: an HTTP API, and at / a page to explore the graph with.
+
+    Stop with Ctrl-C; requests under way are finished. SIGHUP, or a new run at the same path, reloads.
+    """
+    from ukge.serve.settings import Limits, access
+
+    limits = Limits(body_bytes=max_body, facts=max_facts, k=max_k, seconds=time_limit)
+    allowed = access(host, api_key_file, tuple(allow_host or ()))
+    try:
+        from ukge.serve.app import WATCH_SECONDS, create_app
+        from ukge.serve.server import run_server
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"serving needs the package '{error.name}', which is not installed", hint="pip install 'ukge[serve]'"
+        ) from None
+
+    app, service = create_app(
+        run,
+        data=data,
+        limits=limits,
+        access=allowed,
+        explorer=explorer,
+        watch_seconds=WATCH_SECONDS if watch else None,
+        index_above=index_above,
+    )
+    shown = f"[{host}]" if ":" in host else host
+    run_server(
+        app,
+        service,
+        host=host,
+        port=port,
+        limits=limits,
+        on_start=lambda actual: note(f"serving {run} on http://{shown}:{actual}/"),
+    )

@@ -1,0 +1,202 @@
+"""A client of `ukge serve`: the same questions from another process or another machine.
+
+from ukge.client import Client
+
+with Client("http://127.0.0.1:8000") as graph:
+    graph.rank(head="hotel", relation="usedfor", k=3).answers
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Any, Literal, Self, TypeVar
+from urllib.parse import quote
+
+import httpx
+from pydantic import BaseModel
+
+from ukge.errors import UkgeError
+from ukge.serve import schema
+
+M = TypeVar("M", bound=BaseModel)
+
+LONGEST_WAIT = 30.0
+BATCH = 1_000
+
+
+class ServiceError(UkgeError):
+    """What the service answered instead: the problem document, with near names where a name is unknown."""
+
+    def __init__(self, status: int, problem: dict[str, Any]) -> None:
+        self.status = status
+        self.problem = problem
+        self.kind = str(problem.get("type", "")).rpartition(":")[2]
+        self.near = [str(name) for name in problem.get("near") or ()]
+        hint = f"Near names: {', '.join(self.near)}." if self.near else None
+        super().__init__(str(problem.get("detail") or f"the service answered {status}"), hint=hint)
+
+
+class Client:
+    """Asks a service. While it is overloaded or still preparing, the client waits as told, `retries` times."""
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:8000",
+        *,
+        api_key: str | None = None,
+        timeout: float = 30.0,
+        retries: int = 2,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        headers = {} if api_key is None else {"authorization": f"Bearer {api_key}"}
+        self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout, transport=transport)
+        self._retries = retries
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def confidence(self, facts: Iterable[Sequence[str]], coverage: float = 0.9) -> list[schema.PredictedFact]:
+        """Return the confidence of each (head, relation, tail); many facts are asked about in several requests."""
+        names = [{"head": fact[0], "relation": fact[1], "tail": fact[2]} for fact in facts]
+        told: list[schema.PredictedFact] = []
+        for start in range(0, len(names), BATCH):
+            body = {"facts": names[start : start + BATCH], "coverage": coverage}
+            told += self._ask(schema.ConfidenceResponse, "POST", "/v1/confidence", json=body).facts
+        return told
+
+    def rank(
+        self,
+        head: str | None = None,
+        relation: str = "",
+        k: int = 10,
+        *,
+        tail: str | None = None,
+        type: str = "any",  # noqa: A002 — the word of the API
+        prefix: str = "",
+        min_confidence: float = 0.0,
+        observed: Literal["include", "exclude", "only"] = "include",
+        exact: bool = False,
+        coverage: float = 0.9,
+    ) -> schema.RankResponse:
+        """Return the most confident answers to (head, relation, ?) or, with `tail`, to (?, relation, tail)."""
+        return self._get(
+            schema.RankResponse,
+            "/v1/rank",
+            head=head,
+            relation=relation,
+            tail=tail,
+            k=k,
+            type=type,
+            prefix=prefix,
+            min_confidence=min_confidence,
+            observed=observed,
+            exact=exact,
+            coverage=coverage,
+        )
+
+    def explain(self, head: str, relation: str, tail: str) -> schema.ExplainResponse:
+        """Return the confidence of a fact with its reasons."""
+        return self._get(schema.ExplainResponse, "/v1/explain", head=head, relation=relation, tail=tail)
+
+    def complete(
+        self,
+        relations: Sequence[str] = (),
+        k: int = 20,
+        *,
+        min_confidence: float = 0.0,
+        type: Literal["fitting", "any"] = "fitting",  # noqa: A002 — the word of the API
+    ) -> schema.CompleteResponse:
+        """Return the most confident unseen facts of some relations, or of all."""
+        asked = {"relation": list(relations), "k": k, "min_confidence": min_confidence, "type": type}
+        return self._get(schema.CompleteResponse, "/v1/complete", **asked)
+
+    def entities(self, search: str = "", limit: int = 20, *, fuzzy: bool = True) -> list[schema.EntityMatch]:
+        """Return the entities that fit what was typed."""
+        return self._get(schema.EntitiesResponse, "/v1/entities", search=search, limit=limit, fuzzy=fuzzy).entities
+
+    def relations(self, search: str = "", limit: int = 100) -> list[schema.RelationMatch]:
+        """Return the relations that fit what was typed."""
+        return self._get(schema.RelationsResponse, "/v1/relations", search=search, limit=limit).relations
+
+    def entity(
+        self,
+        name: str,
+        limit: int = 100,
+        offset: int = 0,
+        *,
+        side: Literal["head", "tail", "both"] = "both",
+        relation: str | None = None,
+    ) -> schema.EntityResponse:
+        """Return an entity and its facts, the most confident first."""
+        path = f"/v1/entity/{quote(name, safe='')}"
+        return self._get(schema.EntityResponse, path, limit=limit, offset=offset, side=side, relation=relation)
+
+    def rules(
+        self, relation: str | None = None, search: str = "", limit: int = 50, offset: int = 0
+    ) -> schema.RulesResponse:
+        """Return rules with their figures, the best first."""
+        return self._get(
+            schema.RulesResponse, "/v1/rules", relation=relation, search=search, limit=limit, offset=offset
+        )
+
+    def rule(self, number: int, limit: int = 5) -> schema.RuleResponse:
+        """Return one rule with examples."""
+        return self._get(schema.RuleResponse, f"/v1/rules/{number}", limit=limit)
+
+    def doubtful(self, relation: str | None = None, limit: int = 50) -> list[schema.DoubtOut]:
+        """Return the observed facts whose stored confidence is contradicted most."""
+        return self._get(schema.DoubtfulResponse, "/v1/doubtful", relation=relation, limit=limit).facts
+
+    def reliability(self) -> schema.ReliabilityResponse:
+        """Return whether confidences mean what they say."""
+        return self._get(schema.ReliabilityResponse, "/v1/reliability")
+
+    def audit(self) -> schema.AuditResponse:
+        """Return what is wrong with the data."""
+        return self._get(schema.AuditResponse, "/v1/audit")
+
+    def info(self) -> schema.InfoResponse:
+        """Return what is served."""
+        return self._get(schema.InfoResponse, "/v1/info")
+
+    def _get(self, kind: type[M], path: str, **params: Any) -> M:
+        given = {name: value for name, value in params.items() if value is not None}
+        return self._ask(kind, "GET", path, params=given)
+
+    def _ask(self, kind: type[M], method: str, path: str, **more: Any) -> M:
+        for attempt in range(self._retries + 1):
+            try:
+                response = self._http.request(method, path, **more)
+            except httpx.HTTPError as error:
+                raise ServiceError(
+                    0, {"detail": f"the service at {self._http.base_url} does not answer: {error}"}
+                ) from None
+            if response.status_code != 503 or attempt == self._retries:
+                break
+            time.sleep(min(LONGEST_WAIT, _seconds(response.headers.get("retry-after", ""))))
+        if response.status_code != 200:
+            raise ServiceError(response.status_code, _problem(response))
+        return kind.model_validate_json(response.content)
+
+
+def _seconds(text: str) -> float:
+    return float(text) if text.isdecimal() else 1.0
+
+
+def _problem(response: httpx.Response) -> dict[str, Any]:
+    try:
+        told = response.json()
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}

@@ -1,0 +1,149 @@
+"""`ukge train --distributed`: the run directory, each rank's share of the facts, and the loop of `ukge.train`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import psutil
+import torch
+
+from ukge.config import Config
+from ukge.distributed.engine import DistributedEngine
+from ukge.distributed.keeper import ShardKeeper, SharedMetric
+from ukge.distributed.world import World, joined, restarted
+from ukge.engines.base import GroundRules
+from ukge.errors import RunError
+from ukge.graph.catalogue import open_dataset
+from ukge.graph.dataset import Dataset
+from ukge.graph.partitioned import Prepared, is_prepared, open_prepared, save_prepared
+from ukge.graph.uncertain import UncertainGraph
+from ukge.memory import estimate, refuse_if_too_large
+from ukge.rule_sources import rules_for
+from ukge.runs import DataNote, Progress, Run
+from ukge.train import Callback, Loop, Trained, learnable
+from ukge.validation import Metric, Validation, metrics, validation_links
+
+FACTS = "facts"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to train, as the command line says it."""
+
+    data: str
+    model: str
+    config: Config
+    out: Path
+    rules: str = "own"
+    leak_safe: bool = False
+
+
+def settings_for_ranks(device: str) -> dict[str, object]:
+    """Return the settings that ranks start from instead of a single process's: what sharded tables can do.
+
+    Unseen facts are shared by a rank's facts, so that few rows travel, and the optimiser is one that the look-ups fuse.
+    """
+    on_gpu = device.startswith("cuda") or (device == "auto" and torch.cuda.is_available())
+    optimiser = {"optimiser": "lazy-adam"} if on_gpu else {"optimiser": "rowwise-adagrad", "lr": 0.1}
+    return {"sampler": "shared", "negatives": 128, "engine": "torch", "threads": 1, **optimiser}
+
+
+def train_distributed(
+    job: Job | None,
+    resume: Path | None = None,
+    *,
+    callbacks: Iterable[Callback] = (),
+    on_facts: Callable[[int], None] | None = None,
+) -> tuple[Trained, Run]:
+    """Train on the ranks that torchrun started: a new job, or a run to go on with.
+
+    When torchrun starts a rank again after a failure, the same call goes on from the last checkpoint.
+    """
+    path = resume if resume is not None else job.out if job is not None else Path()
+    config = Run(path).config if job is None else job.config
+    with joined(config.runtime.device) as world:
+        run = Run(path)
+        go_on = resume is not None or (restarted() and (path / "manifest.json").is_file())
+        world.by_first(lambda: _open(path) if go_on or job is None else _create(job))
+        config = run.config
+        torch.set_num_threads(config.runtime.threads or 1)
+        prepared = open_prepared(_facts_of(run))
+        rules = run.rules
+        _refuse_if_too_large(prepared, config, world)
+        data = learnable(
+            prepared.share("train", world.rank, world.size),
+            prepared.n_entities,
+            prepared.n_relations,
+            config,
+            None if rules is None else _share_of(rules, world),
+        )
+        engine = DistributedEngine(data, config, world)
+        keeper = ShardKeeper(engine, run)
+        metric = SharedMetric(config.stopping.metric, _metric(prepared, config) if world.first else None, keeper)
+        progress = keeper.checkpoints.load() or Progress()
+        world.by_first(lambda: run.truncate_trace(progress.epoch))
+        loop = Loop(config, engine, metric, keeper, list(callbacks) if world.first else [], on_facts, progress)
+        return loop.run_to_end(), run
+
+
+def _create(job: Job) -> None:
+    """Make the run directory: on the first rank alone."""
+    seed = job.config.runtime.seed
+    objective = job.config.objective
+    wants_rules = objective.rule_weight > 0 or objective.rule_prior > 0
+    if is_prepared(job.data):
+        prepared = open_prepared(job.data)
+        names = prepared.vocabulary("entity"), prepared.vocabulary("relation")
+        note = DataNote(str(Path(job.data).resolve()), "", "", seed)
+        rules = None
+        if wants_rules and job.rules not in ("own", "none"):
+            rules = rules_for(prepared.dataset(), job.rules, job.config.sampling.tau)
+        Run.create(job.out, job.config, note, *names, rules, model=job.model).update(distributed=True)
+        return
+    dataset = open_dataset(job.data, seed=seed, leak_safe=job.leak_safe)
+    reference = str(Path(job.data).resolve()) if Path(job.data).exists() else job.data
+    note = DataNote(reference, dataset.train.fingerprint, dataset.val.fingerprint, seed, job.leak_safe)
+    rules = rules_for(dataset, job.rules, job.config.sampling.tau) if wants_rules else None
+    run = Run.create(job.out, job.config, note, dataset.entities, dataset.relations, rules, model=job.model)
+    save_prepared(dataset, _links(dataset, job.config), run.path / FACTS)
+    run.update(distributed=True)
+
+
+def _links(dataset: Dataset, config: Config) -> UncertainGraph:
+    return validation_links(Validation(dataset.train, dataset.val, config.sampling.tau, config.runtime.seed))
+
+
+def _open(path: Path) -> None:
+    run = Run.open(path)
+    if not run.manifest().get("distributed"):
+        raise RunError(f"{path} was not trained with --distributed", hint=f"Go on with: ukge train --resume {path}")
+
+
+def _facts_of(run: Run) -> Path:
+    return run.path / FACTS if is_prepared(run.path / FACTS) else Path(run.data.reference)
+
+
+def _metric(prepared: Prepared, config: Config) -> Metric:
+    """Return the metric on the first rank, which alone holds the validation facts."""
+    kind = metrics.get(config.stopping.metric)
+    names = prepared.vocabulary("entity"), prepared.vocabulary("relation")
+    val = prepared.graph("val", *names)
+    links = prepared.graph("links", *names) if "links" in prepared.facts else None
+    train = prepared.graph("train", *names) if kind.reads_train or links is None else val[:0]
+    return kind(Validation(train, val, config.sampling.tau, config.runtime.seed, links))
+
+
+def _refuse_if_too_large(prepared: Prepared, config: Config, world: World) -> None:
+    """Refuse a training whose share of a rank is more than its share of this machine's free memory."""
+    rows, facts = -(-prepared.n_entities // world.size), -(-prepared.facts["train"] // world.size)
+    needed = estimate(config, rows, prepared.n_relations, facts)
+    free = psutil.virtual_memory().available // world.local_size
+    refuse_if_too_large(replace(needed, best=0), free)
+
+
+def _share_of(rules: GroundRules, world: World) -> GroundRules:
+    """Return the rank's share of the ground rules; too few to go round, all of them."""
+    mine = slice(world.rank, None, world.size) if len(rules) >= world.size else slice(None)
+    return GroundRules(*(getattr(rules, name)[mine] for name in ("head", "relation", "tail", "body", "weight")))

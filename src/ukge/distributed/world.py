@@ -1,0 +1,127 @@
+"""The ranks of one training: how a process joins them, and what they tell each other."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from ukge.errors import ConfigError, UkgeError
+from ukge.model import resolve_device
+
+PATIENCE = timedelta(minutes=30)
+"""How long a rank waits for the others: longer than one of them may read data, build a metric or write a run."""
+
+LAUNCH_HINT = "For example: torchrun --nproc-per-node 2 --no-python ukge train DATA --distributed --out RUN"
+INSTALL_HINT = (
+    "pip install 'ukge[distributed]', then on a machine without a GPU: "
+    "pip install --no-deps torchrec==1.8.0 fbgemm-gpu-cpu==1.8.0; with one: pip install torchrec==1.8.0"
+)
+
+
+class FirstRankError(UkgeError):
+    """Raised on the other ranks when the first one met an error, which it tells itself."""
+
+
+@dataclass(frozen=True)
+class World:
+    """Who takes part, and where this rank computes."""
+
+    rank: int
+    size: int
+    device: torch.device
+    local_size: int
+    """How many ranks share this machine."""
+
+    @property
+    def first(self) -> bool:
+        """Whether this is the rank that reads, writes and speaks for all."""
+        return self.rank == 0
+
+    def told(self, value: float) -> float:
+        """Return the first rank's value on every rank."""
+        box = torch.tensor([value], dtype=torch.float64, device=self._box())
+        dist.broadcast(box, src=0)
+        return float(box.item())
+
+    def told_text(self, text: str) -> str:
+        """Return the first rank's text on every rank."""
+        content = np.frombuffer(text.encode(), dtype=np.uint8)
+        size = int(self.told(len(content)))
+        box = torch.zeros(max(size, 1), dtype=torch.uint8, device=self._box())
+        if self.first and size:
+            box[:size] = torch.from_numpy(content.copy())
+        dist.broadcast(box, src=0)
+        return box[:size].cpu().numpy().tobytes().decode()
+
+    def mean_(self, tensor: Tensor) -> Tensor:
+        """Replace a tensor by its mean over the ranks."""
+        dist.all_reduce(tensor)
+        return tensor.div_(self.size)
+
+    def gathered(self, value: int) -> list[int]:
+        """Return every rank's number, in the order of the ranks."""
+        box = torch.zeros(self.size, dtype=torch.int64, device=self._box())
+        box[self.rank] = value
+        dist.all_reduce(box)
+        return [int(each) for each in box.tolist()]
+
+    def barrier(self) -> None:
+        """Wait for the others."""
+        dist.all_reduce(torch.zeros(1, device=self._box()))
+
+    def by_first(self, work: Callable[[], None]) -> None:
+        """Let the first rank do something and the others wait for it. Its error ends them all, told once."""
+        error: UkgeError | OSError | None = None
+        if self.first:
+            try:
+                work()
+            except (UkgeError, OSError) as met:
+                error = met
+        failed = self.told(float(error is not None)) > 0
+        if error is not None:
+            raise error
+        if failed:
+            raise FirstRankError("the first rank met an error")
+
+    def _box(self) -> torch.device:
+        return self.device if self.device.type == "cuda" else torch.device("cpu")
+
+
+@contextmanager
+def joined(device: str) -> Iterator[World]:
+    """Join the ranks that `torchrun` started, for the time of the block: gloo between CPUs, NCCL between GPUs."""
+    if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
+        raise ConfigError("--distributed needs torchrun, which starts the ranks", hint=LAUNCH_HINT)
+    require_torchrec()
+    place = resolve_device(device)
+    if place.type == "cuda":
+        place = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+        torch.cuda.set_device(place)
+    elif place.type != "cpu":
+        raise ConfigError(f"ranks compute on CPUs or CUDA devices, not on '{place}'", hint="Give --device cpu.")
+    dist.init_process_group("nccl" if place.type == "cuda" else "gloo", timeout=PATIENCE)
+    try:
+        size = dist.get_world_size()
+        yield World(dist.get_rank(), size, place, int(os.environ.get("LOCAL_WORLD_SIZE", size)))
+    finally:
+        dist.destroy_process_group()
+
+
+def require_torchrec() -> None:
+    """Raise `ConfigError` with the commands to run if TorchRec is not installed."""
+    if importlib.util.find_spec("torchrec") is None or importlib.util.find_spec("fbgemm_gpu") is None:
+        raise ConfigError("TorchRec, which shards the entity table, is not installed", hint=INSTALL_HINT)
+
+
+def restarted() -> bool:
+    """Return whether torchrun started this rank again after a failure."""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0

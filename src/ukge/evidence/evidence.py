@@ -1,0 +1,287 @@
+"""`Evidence`: a calibrated confidence for any fact, from what the graph says of it and what trained models believe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ukge.errors import DataError, RunError
+from ukge.estimator import UKGE, Answer
+from ukge.evidence.backbones import backbones_of
+from ukge.evidence.bounds import Bounds, By
+from ukge.evidence.candidates import Asking
+from ukge.evidence.features import Features, Matrix
+from ukge.evidence.head import Contributions, Examples, Head, fit_head, joined
+from ukge.evidence.index import AnyIds, FactIndex, Places
+from ukge.evidence.mixture import mixed_negatives
+from ukge.evidence.paths import PathRules
+from ukge.evidence.ranking import RankHead, fit_rank_head, ranked
+from ukge.evidence.settings import Error, EvidenceSettings
+from ukge.evidence.storage import load_evidence, save_evidence
+from ukge.evidence.tables import Tables
+from ukge.evidence.trees import Floats
+from ukge.graph.dataset import Dataset
+from ukge.graph.uncertain import UncertainGraph
+from ukge.graph.vocabulary import Ids, Vocabulary
+from ukge.logic.mining import MiningSettings, mine
+
+Facts = UncertainGraph | Sequence[Sequence[str]]
+
+DIRECTORY = "evidence"
+"""Where a run directory keeps its evidence."""
+
+FEWEST_FACTS = 50
+"""Validation facts that a head needs."""
+
+
+@dataclass(frozen=True, eq=False)
+class FactContributions:
+    """How a fact's evidence made its confidence: `base` + the sum of a row of `parts` is the prediction."""
+
+    names: tuple[str, ...]
+    base: float
+    parts: Floats
+
+
+class Evidence:
+    """What the graph says about facts, joined with trained models by a fitted head. Made by `fit` or `load`.
+
+    A prediction has two readings. By default a fact may be false: its confidence is that of a fact drawn from
+    observed facts and negative links in equal parts. With `assume_holds` it is taken to be a fact of the graph, and the
+    question is how confident a one.
+    """
+
+    def __init__(
+        self,
+        features: Features,
+        head: Head,
+        bounds: Bounds,
+        bounds_if_held: Bounds,
+        rank_head: RankHead | None,
+        settings: EvidenceSettings,
+        notes: Sequence[str] = (),
+    ) -> None:
+        self.evidence = features
+        self.head = head
+        self.bounds = bounds
+        self.bounds_if_held = bounds_if_held
+        self.rank_head = rank_head
+        self.settings = settings
+        self.notes = tuple(notes)
+
+    @classmethod
+    def fit(
+        cls,
+        models: UKGE | str | Path | Sequence[UKGE | str | Path],
+        dataset: Dataset,
+        *,
+        error: Error = "squared",
+        seed: int = 0,
+        settings: EvidenceSettings | None = None,
+        engine: str = "duckdb",
+        tell: Callable[[str], None] | None = None,
+        **changes: Any,
+    ) -> Self:
+        """Gather evidence from the training facts and fit a head to the validation facts and to negative links.
+
+        `models` are trained estimators or run directories of this data set, none, one or several. Nothing of the test
+        part is read. Further settings (see `EvidenceSettings`) may be given by name. `tell` hears what is being done.
+        """
+        say = tell or (lambda _: None)
+        chosen = replace(settings or EvidenceSettings(error=error, seed=seed), **changes)
+        blind = replace(dataset, test=dataset.test[:0], negatives=None, queries=None)
+        if len(blind.val) < FEWEST_FACTS:
+            raise DataError(
+                f"data set {dataset.name!r} has {len(blind.val)} validation facts, and a head needs {FEWEST_FACTS}",
+                hint="Split the graph with a larger validation part.",
+            )
+        backbones = backbones_of(models, blind)
+        say("mining rules")
+        strong = MiningSettings(strong=chosen.strong, min_hit_ratio=chosen.min_hit_ratio)
+        mined = mine(blind.train, strong, engine=engine)
+        rules = PathRules.of(mined.scored, mined.prior, chosen.strong, blind.relations)
+        say("gathering evidence")
+        features = Features(FactIndex(blind.train), Tables.of(blind.train, engine), rules, backbones)
+        negatives, notes = mixed_negatives(blind, chosen)
+        val = blind.val
+        examples = Examples(
+            features.columns(val.head, val.relation, val.tail),
+            val.confidence,
+            features.columns(negatives.head, negatives.relation, negatives.tail),
+        )
+        say("fitting the head")
+        head, unseen = fit_head(examples, features.rising, chosen)
+        say("fitting the bounds")
+        rows = np.random.default_rng(chosen.seed).permutation(len(negatives))[: len(val)]
+        every = np.concatenate([examples.facts, examples.negatives[rows]])
+        at = np.concatenate([np.arange(len(val)), len(val) + rows])
+        predicted = head.overall(joined(chosen.error, unseen.holds[at], unseen.level[at]))
+        observed = np.concatenate([val.confidence, np.zeros(len(rows))])
+        relation = np.concatenate([val.relation, negatives.relation[rows]])
+        bounds = Bounds.fit(every, predicted, observed, relation, chosen)
+        if_held = head.if_held(unseen.level[: len(val)])
+        held = Bounds.fit(examples.facts, if_held, val.confidence, np.asarray(val.relation), chosen)
+        say("fitting the ranking")
+        rank_head = fit_rank_head(features, val, chosen)
+        return cls(features, head, bounds, held, rank_head, chosen, notes)
+
+    @property
+    def entities(self) -> Vocabulary:
+        """The names behind entity ids."""
+        return self.known.entities
+
+    @property
+    def relations(self) -> Vocabulary:
+        """The names behind relation ids."""
+        return self.known.relations
+
+    @property
+    def known(self) -> UncertainGraph:
+        """The facts that evidence is read from."""
+        return self.evidence.index.graph
+
+    @property
+    def n_entities(self) -> int:
+        """How many entities can be an answer."""
+        return self.evidence.index.n_entities
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The columns of evidence, in order."""
+        return self.evidence.names
+
+    def predict(self, facts: Facts, *, assume_holds: bool = False, leave_out: bool = False) -> Floats:
+        """Return the confidence of each fact, given as a graph or as (head, relation, tail) names.
+
+        With `leave_out`, a fact that the known facts hold is judged as if they did not: its own row does not count
+        (of several rows of one triple, the first).
+        """
+        ids = self.ids(facts)
+        return self.predict_ids(*ids, assume_holds=assume_holds, own=self.own_rows(*ids) if leave_out else None)
+
+    def predict_ids(
+        self, head: AnyIds, relation: AnyIds, tail: AnyIds, *, assume_holds: bool = False, own: Places | None = None
+    ) -> Floats:
+        """Return the confidence of facts, by ids; row `own[i]` of `known` does not count for fact i (−1: all do)."""
+        return self.head.predict(self.evidence.columns(head, relation, tail, own), assume_holds=assume_holds)
+
+    def interval(
+        self,
+        facts: Facts,
+        coverage: float = 0.9,
+        *,
+        by: By = "band",
+        assume_holds: bool = False,
+        leave_out: bool = False,
+    ) -> tuple[Floats, Floats]:
+        """Return lower and upper bounds that hold the confidence of the given share of facts.
+
+        `by` says within what the share is kept: "band" (of predicted confidence), "relation", or "all".
+        """
+        head, relation, tail = self.ids(facts)
+        own = self.own_rows(head, relation, tail) if leave_out else None
+        columns = self.evidence.columns(head, relation, tail, own)
+        return self.interval_of(columns, relation, coverage, by=by, assume_holds=assume_holds)
+
+    def interval_of(
+        self, columns: Matrix, relation: Ids, coverage: float = 0.9, *, by: By = "band", assume_holds: bool = False
+    ) -> tuple[Floats, Floats]:
+        """Return the bounds of facts whose evidence is at hand."""
+        bounds = self.bounds_if_held if assume_holds else self.bounds
+        predicted = self.head.predict(columns, assume_holds=assume_holds)
+        return bounds.interval(columns, predicted, relation, coverage, by)
+
+    def rank(
+        self, head: str | None = None, relation: str | None = None, k: int = 10, *, tail: str | None = None
+    ) -> list[Answer]:
+        """Return the k best answers to (head, relation, ?) or, with `tail`, to (?, relation, tail).
+
+        Known answers come with all others, in the order of what is expected of them among the query's candidates; the
+        confidence told is that of `predict`.
+        """
+        if relation is None or (head is None) == (tail is None):
+            raise DataError("a query needs a relation and either a head or a tail")
+        asked = np.array([self.relations.id(relation)], dtype=np.int32)
+        given = np.array([self.entities.id(head if head is not None else str(tail))], dtype=np.int32)
+        scores = self.tail_scores(given, asked) if head is not None else self.head_scores(asked, given)
+        best = ranked(scores[0], k)
+        asking = Asking("tail" if head is not None else "head", given, asked)
+        confidence = self.predict_ids(*asking.facts(np.zeros(len(best), dtype=np.int64), best))
+        names = self.entities.decode(best).to_pylist()
+        return [Answer(name, float(value)) for name, value in zip(names, confidence, strict=True)]
+
+    def confidence(self, head: AnyIds, relation: AnyIds, tail: AnyIds) -> Floats:
+        """Return the confidence of each fact, by ids: what the evaluation protocols ask for."""
+        return self.predict_ids(head, relation, tail)
+
+    def tail_scores(self, head: AnyIds, relation: AnyIds) -> npt.NDArray[np.float32]:
+        """Return for each query (h, r, ?) a score of every entity, (n, n_entities); a higher one ranks higher."""
+        return self._scores(Asking("tail", head.astype(np.int32), relation.astype(np.int32)))
+
+    def head_scores(self, relation: AnyIds, tail: AnyIds) -> npt.NDArray[np.float32]:
+        """Return for each query (?, r, t) a score of every entity, (n, n_entities), as `tail_scores` does."""
+        return self._scores(Asking("head", tail.astype(np.int32), relation.astype(np.int32)))
+
+    def _scores(self, asking: Asking) -> npt.NDArray[np.float32]:
+        if self.rank_head is None:
+            raise RunError("this evidence has no head for ranking", hint="Fit it with more validation facts.")
+        return self.rank_head.scores(self.evidence, asking)
+
+    def features(self, facts: Facts, *, leave_out: bool = False) -> dict[str, npt.NDArray[np.float32]]:
+        """Return the evidence about facts by column; NaN where there is none."""
+        ids = self.ids(facts)
+        columns = self.evidence.columns(*ids, self.own_rows(*ids) if leave_out else None)
+        return {name: columns[:, at] for at, name in enumerate(self.feature_names)}
+
+    def contributions(self, facts: Facts, *, assume_holds: bool = False, leave_out: bool = False) -> FactContributions:
+        """Return how much each column of evidence moved each prediction; with the base they add up to it exactly."""
+        ids = self.ids(facts)
+        columns = self.evidence.columns(*ids, self.own_rows(*ids) if leave_out else None)
+        found: Contributions = self.head.contributions(columns, assume_holds=assume_holds)
+        return FactContributions(self.feature_names, found.base, found.parts)
+
+    def unseen_errors(self) -> dict[str, float]:
+        """Return the errors on validation facts and negative links, each predicted by a head that did not see it."""
+        found = {}
+        for suffix, bounds in (("", self.bounds), ("_if_held", self.bounds_if_held)):
+            found[f"mse{suffix}"] = float(np.mean(bounds.error**2))
+            found[f"mae{suffix}"] = float(np.mean(np.abs(bounds.error)))
+        return found
+
+    def save(self, path: str | Path) -> None:
+        """Write everything to a directory, by custom RUN/evidence; it needs no other files to be loaded again."""
+        both = (self.bounds, self.bounds_if_held)
+        save_evidence(Path(path), self.evidence, self.head, both, self.rank_head, self.settings, self.notes)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read evidence from its directory, or from that of the run it was saved in."""
+        place = Path(path)
+        inside = place / DIRECTORY
+        return cls(*load_evidence(inside if inside.is_dir() else place))
+
+    def ids(self, facts: Facts) -> tuple[Ids, Ids, Ids]:
+        """Return head, relation and tail ids of facts; an unknown name is an error that suggests near ones."""
+        if isinstance(facts, UncertainGraph):
+            if facts.entities == self.entities and facts.relations == self.relations:
+                return facts.head, facts.relation, facts.tail
+            table = facts.facts()
+            names: list[Any] = [table[column] for column in ("head", "relation", "tail")]
+        else:
+            names = [[fact[i] for fact in facts] for i in range(3)]
+        columns = []
+        for values, vocabulary in zip(names, (self.entities, self.relations, self.entities), strict=True):
+            ids = vocabulary.encode(values)
+            if (ids < 0).any():
+                vocabulary.id(str(values[int(np.argmax(ids < 0))]))
+            columns.append(ids)
+        return columns[0], columns[1], columns[2]
+
+    def own_rows(self, head: Ids, relation: Ids, tail: Ids) -> Places:
+        """Return for each fact the row of `known` that holds it, −1 where there is none."""
+        return self.evidence.index.rows_of(head, relation, tail)

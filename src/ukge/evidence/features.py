@@ -1,0 +1,112 @@
+"""All evidence about facts as named columns, without what a fact's own row says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ukge.evidence import groups, pairs, paths
+from ukge.evidence.backbones import AGREEMENT, Backbone, agreement_columns
+from ukge.evidence.groups import expected_of_relation, group_columns
+from ukge.evidence.index import AnyIds, Asked, FactIndex, Places
+from ukge.evidence.pairs import pair_columns
+from ukge.evidence.paths import PathRules, path_columns
+from ukge.evidence.tables import Tables
+
+Matrix = npt.NDArray[np.float32]
+
+BLOCK = 1 << 16
+"""Facts whose evidence is made at once."""
+
+RELATION = "relation"
+MOST_CATEGORIES = 254
+"""Relations told apart as categories, those with the most facts; the others are one."""
+
+RISING = frozenset(
+    {
+        "inverse_confidence",
+        "inverse_unmatched",
+        "implied_confidence",
+        "implied_best",
+        "rule_best",
+        "rule_or",
+    }
+)
+"""Columns that can only speak for a higher confidence when they are higher; so do the models' beliefs."""
+
+
+def model_column(backbone: Backbone) -> str:
+    """Return the name of the column with what a model believes."""
+    return f"model:{backbone.name}"
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Everything that evidence is read from: the known facts, their sums, the rules mined from them, trained models."""
+
+    index: FactIndex
+    tables: Tables
+    rules: PathRules
+    backbones: tuple[Backbone, ...]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The columns, in order."""
+        agreement = AGREEMENT if self.backbones else ()
+        models = tuple(model_column(each) for each in self.backbones)
+        return (RELATION, *pairs.NAMES, *groups.NAMES, *paths.NAMES, *models, *agreement)
+
+    @property
+    def rising(self) -> npt.NDArray[np.int8]:
+        """1 for the columns in which a prediction may only rise, 0 for the others."""
+        return np.array([name in RISING or name.startswith("model:") for name in self.names], dtype=np.int8)
+
+    @property
+    def from_models(self) -> npt.NDArray[np.bool_]:
+        """Which columns come from trained models: for facts the models were trained on these know the answer."""
+        return np.array([name.startswith("model:") or name in AGREEMENT for name in self.names], dtype=np.bool_)
+
+    @cached_property
+    def category(self) -> npt.NDArray[np.float32]:
+        """The category of each relation."""
+        count = np.zeros(self.index.n_relations, dtype=np.int64)
+        count[self.tables.by_relation.key] = self.tables.by_relation.count
+        place = np.empty(len(count), dtype=np.float32)
+        place[np.argsort(-count, kind="stable")] = np.arange(len(count))
+        return np.minimum(place, np.float32(MOST_CATEGORIES - 1))
+
+    @cached_property
+    def rule_table(self) -> npt.NDArray[np.int32]:
+        """The rules' own look-up table."""
+        return self.rules.table(self.index.n_relations)
+
+    def columns(self, head: AnyIds, relation: AnyIds, tail: AnyIds, own: Places | None = None) -> Matrix:
+        """Return the evidence about facts, (n, columns). Row `own[i]` of the known facts does not count for fact i."""
+        asked = Asked.of(head, relation, tail, own)
+        out = np.empty((len(head), len(self.names)), dtype=np.float32)
+        for begin in range(0, len(head), BLOCK):
+            rows = slice(begin, begin + BLOCK)
+            self._fill(asked.block(rows), out[rows])
+        return out
+
+    def _fill(self, asked: Asked, out: Matrix) -> None:
+        out[:, 0] = self.category[asked.relation]
+        at = 1
+
+        def part(width: int) -> Matrix:
+            nonlocal at
+            at += width
+            return out[:, at - width : at]
+
+        expected = expected_of_relation(self.index, self.tables, asked)
+        pair_columns(self.index, self.tables, asked, expected, part(len(pairs.NAMES)))
+        group_columns(self.index, self.tables, asked, part(len(groups.NAMES)))
+        path_columns(self.index, self.rules, self.rule_table, asked, part(len(paths.NAMES)))
+        beliefs = part(len(self.backbones))
+        for number, backbone in enumerate(self.backbones):
+            beliefs[:, number] = backbone.belief(asked.head, asked.relation, asked.tail)
+        if self.backbones:
+            agreement_columns(self.index, self.backbones[0], asked, part(len(AGREEMENT)))

@@ -1,0 +1,143 @@
+"""The facts in the orders in which evidence is looked up: by pair, by neighbour, by query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ukge.graph.keys import Keys, pair_keys, triple_keys
+from ukge.graph.uncertain import UncertainGraph
+from ukge.graph.vocabulary import Ids
+
+Places = npt.NDArray[np.int64]
+AnyIds = npt.NDArray[np.integer[Any]]
+
+
+class Asked(NamedTuple):
+    """Facts asked about, by ids. Row `own[i]` of the known facts does not count for fact i; −1 lets all count."""
+
+    head: Ids
+    relation: Ids
+    tail: Ids
+    own: Places
+
+    @classmethod
+    def of(cls, head: AnyIds, relation: AnyIds, tail: AnyIds, own: Places | None = None) -> Asked:
+        """Ask about facts, with all known facts counting unless `own` says otherwise."""
+        nothing = np.full(len(head), -1, dtype=np.int64) if own is None else own
+        return cls(head.astype(np.int32), relation.astype(np.int32), tail.astype(np.int32), nothing)
+
+    def block(self, rows: slice) -> Asked:
+        """Return some of the facts."""
+        return Asked(self.head[rows], self.relation[rows], self.tail[rows], self.own[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """Rows grouped by key: those of `keys[i]` are `rows[start[i]:start[i + 1]]`, in the order of the graph."""
+
+    keys: Keys
+    start: Places
+    rows: Places
+
+    @classmethod
+    def of(cls, keys: Keys, order: Places | None = None) -> Ranges:
+        """Group the rows of a column of keys; `order` is a stable order by key, if it is known."""
+        rows = np.argsort(keys, kind="stable") if order is None else order
+        ordered = keys[rows]
+        first = np.ones(len(ordered), dtype=np.bool_)
+        first[1:] = ordered[1:] != ordered[:-1]
+        start = np.flatnonzero(first)
+        return cls(ordered[start], np.append(start, len(ordered)), rows)
+
+    def find(self, keys: Keys) -> tuple[Places, Places]:
+        """Return where the rows of each key begin and end."""
+        if len(self.keys) == 0:
+            return np.zeros(len(keys), dtype=np.int64), np.zeros(len(keys), dtype=np.int64)
+        at = np.searchsorted(self.keys, keys)
+        at[at == len(self.keys)] = 0
+        found = self.keys[at] == keys
+        return np.where(found, self.start[at], 0), np.where(found, self.start[at + 1], 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """Every fact from both its ends: the steps of entity e are `start[e]:start[e + 1]`, ordered by neighbour.
+
+    A step is the fact's relation r, or R + r where e is the fact's tail. Facts of an entity with itself are left out.
+    """
+
+    start: Places
+    entity: Ids
+    step: Ids
+    row: Places
+    degree: Places
+    """distinct neighbours of each entity"""
+
+
+class FactIndex:
+    """The facts of a graph, ready to be looked up; each order is made when it is first needed."""
+
+    def __init__(self, graph: UncertainGraph) -> None:
+        self.graph = graph
+        self.n_entities, self.n_relations = graph.n_entities, graph.n_relations
+        self.relation = np.ascontiguousarray(graph.relation, dtype=np.int32)
+        self.confidence = np.ascontiguousarray(graph.confidence, dtype=np.float64)
+
+    @cached_property
+    def by_pair(self) -> Ranges:
+        """Rows by directed entity pair."""
+        return Ranges.of(pair_keys(self.graph.head, self.graph.tail, self.n_entities, directed=True))
+
+    @cached_property
+    def by_query(self) -> Ranges:
+        """Rows by (h, r): what is known of the query (h, r, ?)."""
+        return Ranges.of(self._group_keys(self.graph.head, self.graph.relation))
+
+    @cached_property
+    def by_inverse_query(self) -> Ranges:
+        """Rows by (r, t): what is known of the query (?, r, t)."""
+        return Ranges.of(self._group_keys(self.graph.tail, self.graph.relation))
+
+    @cached_property
+    def by_triple(self) -> Ranges:
+        """Rows by (h, r, t)."""
+        return Ranges.of(self.graph.keys())
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """Every fact from both its ends."""
+        graph, rows = self.graph, np.flatnonzero(self.graph.head != self.graph.tail)
+        head, tail, relation = graph.head[rows], graph.tail[rows], graph.relation[rows]
+        own, other = np.concatenate([head, tail]), np.concatenate([tail, head])
+        step = np.concatenate([relation, relation + np.int32(self.n_relations)])
+        key = own.astype(np.int64) * self.n_entities + other
+        order = np.argsort(key, kind="stable")
+        start = np.searchsorted(own[order], np.arange(self.n_entities + 1))
+        distinct = np.unique(key) // self.n_entities
+        degree = np.bincount(distinct, minlength=self.n_entities).astype(np.int64)
+        return Neighbours(start, other[order], step[order], np.concatenate([rows, rows])[order], degree)
+
+    def pair_ranges(self, head: Ids, tail: Ids) -> tuple[Places, Places, Places, Places]:
+        """Return begin and end of the rows of (h, t), and of those of (t, h); the latter are empty for loops."""
+        forward = self.by_pair.find(pair_keys(head, tail, self.n_entities, directed=True))
+        begin, end = self.by_pair.find(pair_keys(tail, head, self.n_entities, directed=True))
+        return *forward, begin, np.where(head == tail, begin, end)
+
+    def rows_of(self, head: Ids, relation: Ids, tail: Ids) -> Places:
+        """Return for each triple the first row that holds it, −1 where the graph does not."""
+        keys = triple_keys(head, relation, tail, self.n_entities, self.n_relations)
+        begin, end = self.by_triple.find(keys)
+        return np.where(end > begin, self.by_triple.rows[np.minimum(begin, len(self.graph) - 1)], -1)
+
+    def query_keys(self, entity: Ids, relation: Ids) -> Keys:
+        """Return the keys of (entity, relation), as `by_query` and `by_inverse_query` are ordered."""
+        return self._group_keys(entity, relation)
+
+    def _group_keys(self, entity: Ids, relation: Ids) -> Keys:
+        keys: Keys = relation.astype(np.int64) * self.n_entities + entity
+        return keys

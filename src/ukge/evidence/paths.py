@@ -1,0 +1,228 @@
+"""What the neighbours of a fact's two entities say: common neighbours, and rules whose bodies lead over one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from ukge.evidence.index import Asked, FactIndex
+from ukge.graph.keys import Keys
+from ukge.graph.vocabulary import Vocabulary
+from ukge.logic.measures import ScoredRule
+from ukge.logic.rules import Rule
+from ukge.logic.weights import Prior
+
+NAMES = (
+    "common_neighbours",
+    "common_neighbours_rare",
+    "neighbours_shared",
+    "best_path",
+    "rules",
+    "rule_best",
+    "rule_or",
+    "rule_body",
+)
+
+DENSE = 1 << 23
+"""Entries up to which the table from (relation, step, step) to rules is kept whole."""
+
+CHUNK = 256
+"""Facts that share one scratch table of rules."""
+
+
+@dataclass(frozen=True, eq=False)
+class PathRules:
+    """Rules whose body is a walk of two steps from the head's subject to its object, by (r, p, p').
+
+    `shown` and `implied` are Σ min(body, head) and Σ body over the facts a rule implies: what its weight rests on.
+    Bodies are made of facts with a confidence above `strong`.
+    """
+
+    key: Keys
+    shown: npt.NDArray[np.float64]
+    implied: npt.NDArray[np.float64]
+    prior: Prior
+    strong: float
+
+    @classmethod
+    def of(cls, scored: Sequence[ScoredRule], prior: Prior, strong: float, relations: Vocabulary) -> PathRules:
+        """Take the rules of two body atoms that form a walk; others are left to other evidence."""
+        found: dict[int, ScoredRule] = {}
+        for one in scored:
+            key = walk_key(one.rule, relations)
+            if key is not None:
+                found.setdefault(key, one)
+        keys = np.array(sorted(found), dtype=np.int64)
+        measures = [found[int(key)].measures for key in keys]
+        shown = np.array([each.overlap for each in measures], dtype=np.float64)
+        implied = np.array([each.body_sum for each in measures], dtype=np.float64)
+        return cls(keys, shown, implied, prior, strong)
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    @property
+    def weight(self) -> npt.NDArray[np.float64]:
+        """How far to trust each rule's conclusions (see `ukge.logic.weights`)."""
+        prior = self.prior
+        return (self.shown + prior.strength * prior.mean) / (self.implied + prior.strength)
+
+    def table(self, n_relations: int) -> npt.NDArray[np.int32]:
+        """Return the place of the rule of every (r, p, p'), −1 where there is none; empty if that were too large."""
+        size = n_relations * (2 * n_relations) ** 2
+        if size > DENSE:
+            return np.zeros(0, dtype=np.int32)
+        table = np.full(size, -1, dtype=np.int32)
+        table[self.key] = np.arange(len(self.key), dtype=np.int32)
+        return table
+
+
+def walk_key(rule: Rule, relations: Vocabulary) -> int | None:
+    """Return (r·2R + p)·2R + p' of a rule p(A, Z) & p'(Z, B) → r(A, B); None for a rule of another shape."""
+    ids = [relations.index.get(name) for name in rule.relations]
+    if len(rule.body) != 2 or len(rule.variables) != 3 or rule.negated or None in ids:
+        return None
+    subject, target = rule.head.subject, rule.head.object
+    steps: dict[str, int] = {}
+    for atom, relation in zip(rule.body, ids, strict=False):
+        ends = (atom.subject, atom.object)
+        if subject in ends and target not in ends:
+            steps["first"] = int(relation or 0) + len(relations) * (atom.object == subject)
+        elif target in ends and subject not in ends:
+            steps["second"] = int(relation or 0) + len(relations) * (atom.subject == target)
+    if len(steps) != 2 or ids[-1] is None:
+        return None
+    wide = 2 * len(relations)
+    return (ids[-1] * wide + steps["first"]) * wide + steps["second"]
+
+
+@nb.njit(cache=True, nogil=True)
+def rule_at(table, key, wanted):  # type: ignore[no-untyped-def]
+    """Return the place of a rule by its key, −1 if there is none."""
+    if len(table) > 0:
+        return table[wanted]
+    at = np.searchsorted(key, wanted)
+    return at if at < len(key) and key[at] == wanted else -1
+
+
+@nb.njit(cache=True, nogil=True)
+def _seek(entity, begin, end, wanted):  # type: ignore[no-untyped-def]
+    """Return the first place from `begin` on whose entity is not below `wanted`, by steps that double."""
+    step = 1
+    while begin + step < end and entity[begin + step] < wanted:
+        step *= 2
+    low, high = begin + (step // 2 if step > 1 else 0), min(begin + step, end)
+    while low < high:
+        middle = (low + high) // 2
+        if entity[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@nb.njit(cache=True, nogil=True, parallel=True)
+def _fill(  # type: ignore[no-untyped-def] # noqa: PLR0912, PLR0915
+    head, relation, tail, own, best_confidence,
+    start, entity, step, row, degree, confidence, n_relations,
+    table, key, shown, implied, prior_mean, prior_strength, strong, out,
+):  # fmt: skip
+    n, wide = len(head), 2 * n_relations
+    for chunk in nb.prange((n + CHUNK - 1) // CHUNK):
+        truest = np.zeros(len(key), dtype=np.float64)
+        fired = np.zeros(len(key), dtype=np.int64)
+        for q in range(chunk * CHUNK, min(n, (chunk + 1) * CHUNK)):
+            h, r, t, mine = head[q], relation[q], tail[q], own[q]
+            i, i_end, j, j_end = start[h], start[h + 1], start[t], start[t + 1]
+            common, n_fired, rare, path = 0, 0, 0.0, 0.0
+            while h != t and i < i_end and j < j_end:
+                if entity[i] < entity[j]:
+                    i = _seek(entity, i, i_end, entity[j])
+                    continue
+                if entity[j] < entity[i]:
+                    j = _seek(entity, j, j_end, entity[i])
+                    continue
+                z = entity[i]
+                i_next, j_next = i, j
+                while i_next < i_end and entity[i_next] == z:
+                    i_next += 1
+                while j_next < j_end and entity[j_next] == z:
+                    j_next += 1
+                common += 1
+                rare += 1.0 / np.log(1.0 + degree[z])
+                for a in range(i, i_next):
+                    c = confidence[row[a]]
+                    for b in range(j, j_next):
+                        d = confidence[row[b]]
+                        path = max(path, c * d)
+                        body = c + d - 1.0
+                        if c <= strong or d <= strong or body <= 0.0:
+                            continue
+                        onwards = step[b] + n_relations if step[b] < n_relations else step[b] - n_relations
+                        wanted = (np.int64(r) * wide + step[a]) * wide + onwards
+                        rule = rule_at(table, key, wanted)
+                        if rule >= 0:
+                            if truest[rule] == 0.0:
+                                fired[n_fired] = rule
+                                n_fired += 1
+                            truest[rule] = max(truest[rule], body)
+                i, j = i_next, j_next
+            missed, best, best_body = 1.0, 0.0, 0.0
+            for k in range(n_fired):
+                rule = fired[k]
+                body = truest[rule]
+                truest[rule] = 0.0
+                has, of = shown[rule], implied[rule]
+                if mine >= 0:  # the fact itself is one of those the rule's weight rests on
+                    has, of = max(has - min(body, best_confidence[q]), 0.0), max(of - body, 0.0)
+                trust = body * (has + prior_strength * prior_mean) / (of + prior_strength)
+                missed *= 1.0 - trust
+                best = max(best, trust)
+                best_body = max(best_body, body)
+            # That two entities are each other's neighbours is left out, so that the fact itself has no part in it.
+            linked = _seek(entity, start[h], start[h + 1], t)
+            adjacent = h != t and linked < start[h + 1] and entity[linked] == t
+            either = degree[h] + degree[t] - common - 2 * adjacent
+            out[q, 0] = common
+            out[q, 1] = rare
+            out[q, 2] = common / either if either > 0 else 0.0
+            out[q, 3] = path
+            out[q, 4] = n_fired
+            out[q, 5] = best
+            out[q, 6] = 1.0 - missed
+            out[q, 7] = best_body
+
+
+def path_columns(
+    index: FactIndex,
+    rules: PathRules,
+    table: npt.NDArray[np.int32],
+    asked: Asked,
+    out: npt.NDArray[np.float32],
+) -> None:
+    """Fill the columns `NAMES`; `table` is that of the rules."""
+    near = index.neighbours
+    confidence = index.confidence[np.maximum(asked.own, 0)] if len(index.confidence) else np.zeros(len(asked.own))
+    _fill(
+        *asked,
+        confidence,
+        near.start,
+        near.entity,
+        near.step,
+        near.row,
+        near.degree,
+        index.confidence,
+        index.n_relations,
+        table,
+        rules.key,
+        rules.shown,
+        rules.implied,
+        rules.prior.mean,
+        rules.prior.strength,
+        rules.strong,
+        out,
+    )

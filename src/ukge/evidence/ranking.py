@@ -1,0 +1,138 @@
+"""Ranking with evidence: a head for candidates, fitted to the candidates of validation queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ukge.evidence.candidates import Asking, Candidates, Side, propose
+from ukge.evidence.features import Features, Matrix
+from ukge.evidence.head import boosted, known_columns
+from ukge.evidence.settings import EvidenceSettings
+from ukge.evidence.trees import Floats, Trees
+from ukge.graph.uncertain import UncertainGraph
+from ukge.graph.vocabulary import Ids
+
+SIDES: tuple[Side, Side] = ("tail", "head")
+
+QUERIES = 128
+"""Queries whose all-entity scores are held at once."""
+
+HELD_BACK = 2.0
+"""Facts that are missing from the known ones for each validation fact: it stands for itself and for an unseen one."""
+
+BENEATH = -1.0
+"""Scores of entities that are no candidates lie between this and 0, in the order of the first model."""
+
+
+@dataclass(frozen=True, eq=False)
+class RankHead:
+    """How likely a candidate is an answer, weighted by confidence, among candidates that all look likely.
+
+    The negatives of a head for confidences are mostly easy; among the best candidates of a query nearly all are false,
+    and only a head that saw such candidates tells them apart.
+    """
+
+    trees: Trees
+    top: int
+
+    def scores(self, features: Features, asking: Asking) -> npt.NDArray[np.float32]:
+        """Return for each query a score of every entity.
+
+        A known answer has the mean of its confidences, a candidate its expected confidence, and the others are below.
+        """
+        out = np.empty((len(asking), features.index.n_entities), dtype=np.float32)
+        for block in blocks(len(asking)):
+            part = Asking(asking.side, asking.given[block], asking.relation[block])
+            models = model_scores(features, part)
+            if models:
+                mean, spread = models[0].mean(axis=1, keepdims=True), models[0].std(axis=1, keepdims=True)
+                out[block] = BENEATH / (1.0 + np.exp(np.clip((models[0] - mean) / (spread + 1e-9), -30, 30)))
+            else:
+                out[block] = BENEATH
+            found = propose(features, part, models, self.top)
+            rows = out[block]
+            rows[found.query, found.entity] = self.judge(features, part, found)
+            rows[found.known_query, found.known_entity] = found.known_confidence
+        return out
+
+    def judge(self, features: Features, asking: Asking, found: Candidates) -> Floats:
+        """Return the expected confidence of candidates."""
+        odds = HELD_BACK * np.exp(self.trees.predict(candidate_columns(features, asking, found)))
+        return odds / (1.0 + odds)
+
+
+def fit_rank_head(features: Features, val: UncertainGraph, settings: EvidenceSettings) -> RankHead | None:
+    """Fit a head to the candidates of validation queries of both sides; None if no answer is among them."""
+    rng = np.random.default_rng(settings.seed)
+    parts: list[Matrix] = []
+    gains: list[Floats] = []
+    for side in SIDES:
+        given, answer = (val.head, val.tail) if side == "tail" else (val.tail, val.head)
+        key = val.relation.astype(np.int64) * val.n_entities + given
+        distinct, query = np.unique(key, return_inverse=True)
+        chosen = np.sort(rng.permutation(len(distinct))[: settings.rank_queries])
+        relation, entity = np.divmod(distinct[chosen], val.n_entities)
+        asking = Asking(side, entity.astype(np.int32), relation.astype(np.int32))
+        number = np.full(len(distinct), -1, dtype=np.int64)
+        number[chosen] = np.arange(len(chosen))
+        true_key = number[query] * val.n_entities + answer
+        for block in blocks(len(asking)):
+            part = Asking(side, asking.given[block], asking.relation[block])
+            found = propose(features, part, model_scores(features, part), settings.rank_candidates)
+            parts.append(candidate_columns(features, part, found))
+            own = (found.query + block.start) * val.n_entities + found.entity
+            gains.append(_gains(own, true_key, val.confidence))
+    columns, gain = np.concatenate(parts), np.concatenate(gains)
+    true = gain > 0
+    if not true.any() or true.all():
+        return None
+    model = boosted("Classifier", "log_loss", None, settings)
+    fitted = model.fit(known_columns(columns), true, np.where(true, gain, 1.0))
+    return RankHead(Trees.of(fitted), settings.rank_candidates)
+
+
+def candidate_columns(features: Features, asking: Asking, found: Candidates) -> Matrix:
+    """Return the evidence about candidates, the rank that each model gives them, and the side of the query."""
+    facts = asking.facts(found.query, found.entity)
+    columns = features.columns(*facts)
+    side = np.full((len(columns), 1), asking.side == "head", dtype=np.float32)
+    return np.concatenate([columns, found.place, side], axis=1)
+
+
+def model_scores(features: Features, asking: Asking) -> list[npt.NDArray[np.float32]]:
+    """Return the scores of every entity by each model."""
+    given, relation = asking.given.astype(np.int64), asking.relation.astype(np.int64)
+    models = [each.model for each in features.backbones]
+    if asking.side == "tail":
+        return [model.tail_scores(given, relation) for model in models]
+    return [model.head_scores(relation, given) for model in models]
+
+
+def blocks(n: int) -> Iterator[slice]:
+    """Yield slices of queries that are answered at once."""
+    for begin in range(0, n, QUERIES):
+        yield slice(begin, min(begin + QUERIES, n))
+
+
+def rank_head_from(arrays: Mapping[str, npt.NDArray[Any]], top: int) -> RankHead | None:
+    """Make a head of stored trees; None if none were stored."""
+    return RankHead(Trees.from_arrays(arrays), top) if arrays else None
+
+
+def _gains(keys: npt.NDArray[np.int64], true_key: npt.NDArray[np.int64], confidence: Floats) -> Floats:
+    asked = true_key >= 0
+    distinct, at = np.unique(true_key[asked], return_inverse=True)
+    mean = np.bincount(at, weights=confidence[asked]) / np.bincount(at)
+    place = np.searchsorted(distinct, keys)
+    place[place == len(distinct)] = 0
+    return np.where(distinct[place] == keys, mean[place], 0.0)
+
+
+def ranked(scores: npt.NDArray[np.float32], k: int) -> Ids:
+    """Return the k entities with the highest scores, best first."""
+    return np.argsort(-scores, kind="stable")[:k].astype(np.int32)

@@ -1,0 +1,316 @@
+"""What stands behind each column of the evidence about one fact: known facts, ground rules, analogues, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ukge.evidence import pairs
+from ukge.evidence.backbones import MOST
+from ukge.evidence.features import Features
+from ukge.evidence.index import Asked, Places
+from ukge.graph.uncertain import Fact
+from ukge.graph.vocabulary import Ids
+from ukge.logic.rules import Atom, Rule
+
+SHOWN = 3
+"""Known facts that a reason quotes when it rests on many."""
+
+OTHER = "other"
+
+SUBJECTS: Mapping[str, tuple[str, ...]] = {
+    "repeat": ("twins", "twin_confidence"),
+    "inverse": ("inverse_twins", "inverse_confidence", "inverse_lowest", "inverse_highest", "inverse_unmatched"),
+    "pair": pairs.NAMES[pairs.NAMES.index("pair_facts") :],
+    "rule": ("rules", "rule_best", "rule_or", "rule_body"),
+    "neighbours": ("common_neighbours", "common_neighbours_rare", "neighbours_shared", "best_path"),
+    "query": ("query_facts", "query_confidence", "query_spread"),
+    "inverse query": ("inverse_query_facts", "inverse_query_confidence", "inverse_query_spread"),
+    "head": ("head_facts", "head_confidence", "head_as_tail", "head_as_any_tail"),
+    "tail": ("tail_facts", "tail_confidence", "tail_as_head", "tail_as_any_head"),
+    "relation": ("relation", "relation_facts", "relation_confidence", "relation_spread"),
+    "analogue tail": ("nearest_tail", "nearest_tail_confidence", "similar_tails_confidence"),
+    "analogue head": ("nearest_head", "nearest_head_confidence", "similar_heads_confidence"),
+}
+"""The columns of evidence by what they speak of; a model's column speaks of itself."""
+
+_SUBJECT = {column: subject for subject, columns in SUBJECTS.items() for column in columns}
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One thing that moved a confidence, by how much, and the known facts (and the rule) it rests on."""
+
+    kind: str
+    sentence: str
+    contribution: float
+    facts: tuple[Fact, ...] = ()
+    rule: str | None = None
+
+
+def subject_of(column: str) -> str:
+    """Return what a column speaks of."""
+    return column if column.startswith("model:") else _SUBJECT.get(column, OTHER)
+
+
+class Witness:
+    """One fact beside everything that is known: says what each part of its evidence rests on."""
+
+    def __init__(self, features: Features, fact: tuple[int, int, int], values: Mapping[str, float], own: int) -> None:
+        self._features = features
+        self._index = features.index
+        self._head, self._relation, self._tail = fact
+        self._values = values
+        self._own = own
+        graph = self._index.graph
+        self._names = graph.entities[fact[0]], graph.relations[fact[1]], graph.entities[fact[2]]
+
+    def reasons(self, parts: Mapping[str, float]) -> list[Reason]:
+        """Return the reasons that share the parts; what no reason takes is left to the caller."""
+        found = self._pair(parts)
+        found += self._rules(parts.get("rule", 0.0))
+        found += self._analogues(parts)
+        simple = {
+            "neighbours": self._neighbours,
+            "query": lambda: self._query("tail"),
+            "inverse query": lambda: self._query("head"),
+            "head": lambda: self._entity("head"),
+            "tail": lambda: self._entity("tail"),
+            "relation": self._of_relation,
+        }
+        for kind, told in simple.items():
+            sentence, facts = told()
+            found.append(Reason(kind, sentence, parts.get(kind, 0.0), facts))
+        for backbone in self._features.backbones:
+            value = float(backbone.model.confidence(*(np.array([each]) for each in self._fact))[0])
+            kind = f"model:{backbone.name}"
+            sentence = f"Model {backbone.name} gives it a confidence of {value:.2f}."
+            found.append(Reason("model", sentence, parts.get(kind, 0.0)))
+        return found
+
+    @property
+    def _fact(self) -> tuple[int, int, int]:
+        return self._head, self._relation, self._tail
+
+    def _ids(self) -> tuple[Ids, Ids, Ids]:
+        head, relation, tail = (np.array([each], dtype=np.int32) for each in self._fact)
+        return head, relation, tail
+
+    def _quote(self, rows: Sequence[int]) -> tuple[Fact, ...]:
+        return tuple(self._index.graph[int(row)] for row in rows)
+
+    def _rows(self, begin: Places, end: Places, rows: Places) -> list[int]:
+        return [int(row) for row in rows[int(begin[0]) : int(end[0])] if row != self._own]
+
+    def _pair(self, parts: Mapping[str, float]) -> list[Reason]:
+        """Facts between the same two entities, each with its share of what the columns about the pair did."""
+        head, _, tail = self._ids()
+        ranges = self._index.pair_ranges(head, tail)
+        steps = [
+            (row, side)
+            for side in range(2)
+            for row in self._rows(ranges[2 * side], ranges[2 * side + 1], self._index.by_pair.rows)
+        ]
+        if not steps:
+            said = f"No other fact links {self._names[0]} and {self._names[2]}."
+            return [Reason("pair", said, sum(parts.get(kind, 0.0) for kind in ("repeat", "inverse", "pair")))]
+        kinds = [self._kind_of_step(row, side) for row, side in steps]
+        strength = [self._strength(row, side) for row, side in steps]
+        own = {kind: _shares(strength, [each == kind for each in kinds]) for kind in ("repeat", "inverse")}
+        every = _shares(strength, [True] * len(kinds))
+        found = []
+        for at, ((row, side), kind) in enumerate(zip(steps, kinds, strict=True)):
+            part = parts.get("pair", 0.0) * every[at]
+            part += sum(parts.get(each, 0.0) * shares[at] for each, shares in own.items())
+            (fact,) = self._quote([row])
+            found.append(Reason(kind, self._of_step(fact, kind, side, strength[at]), part, (fact,)))
+        return found
+
+    def _kind_of_step(self, row: int, side: int) -> str:
+        if self._index.relation[row] != self._relation:
+            return "pair"
+        return "inverse" if side else "repeat"
+
+    def _of_step(self, fact: Fact, kind: str, side: int, strength: float) -> str:
+        said = _said(fact)
+        if kind == "repeat":
+            return f"It is known: {said}."
+        if kind == "inverse":
+            return f"The inverse fact is known: {said}."
+        turned = " in the other direction" if side else ""
+        if not strength:
+            return f"The same two are linked by {said}, which never goes with {self._names[1]}."
+        return (
+            f"The same two are linked by {said}; of the {fact.relation} facts {strength:.0%} go with {self._names[1]}"
+            f"{turned}."
+        )
+
+    def _strength(self, row: int, side: int) -> float:
+        """Return how often facts of a step come with facts of this relation."""
+        tables, n = self._features.tables, self._index.n_relations
+        other = int(self._index.relation[row])
+        wanted = self._relation * 2 * n + other + side * n
+        key = tables.implications.key
+        at = int(np.searchsorted(key, wanted))
+        if at == len(key) or key[at] != wanted:
+            return 0.0
+        place = int(tables.by_relation.find(np.array([other], dtype=np.int64))[0])
+        count = int(tables.by_relation.count[place]) if place >= 0 else 0
+        return min(float(tables.implications.sums[at, 0]) / max(count, 1), 1.0)
+
+    def _rules(self, part: float) -> list[Reason]:
+        """Ground rules that conclude the fact, each with the share of its trust."""
+        truest = self._bodies()
+        if not truest:
+            return [Reason("rule", "No mined rule concludes it.", part)]
+        rules = self._features.rules
+        places = sorted(truest, key=lambda place: -rules.weight[place] * truest[place][0])
+        trust = np.array([rules.weight[place] * truest[place][0] for place in places])
+        found = []
+        for place, share in zip(places, trust / trust.sum(), strict=True):
+            body, rows = truest[place]
+            rule, facts = self._rule(int(rules.key[place]), float(rules.weight[place])), self._quote(rows)
+            said = " and ".join(_said(fact) for fact in facts)
+            sentence = f"A rule concludes it from {said} (weight {rule.weight:.2f}, body {body:.2f})."
+            found.append(Reason("rule", sentence, part * float(share), facts, str(rule)))
+        return found
+
+    def _bodies(self) -> dict[int, tuple[float, tuple[int, int]]]:
+        """Return the truest body of each rule of two steps that concludes the fact, by the rule's place."""
+        rules, near, n = self._features.rules, self._index.neighbours, self._index.n_relations
+        found: dict[int, tuple[float, tuple[int, int]]] = {}
+        for first, second in self._walks():
+            c, d = (float(self._index.confidence[near.row[place]]) for place in (first, second))
+            body = c + d - 1.0
+            if c <= rules.strong or d <= rules.strong or body <= 0.0:
+                continue
+            onwards = (int(near.step[second]) + n) % (2 * n)
+            wanted = (self._relation * 2 * n + int(near.step[first])) * 2 * n + onwards
+            place = int(np.searchsorted(rules.key, wanted))
+            if place < len(rules.key) and rules.key[place] == wanted and body > found.get(place, (0.0,))[0]:
+                found[place] = body, (int(near.row[first]), int(near.row[second]))
+        return found
+
+    def _walks(self) -> list[tuple[int, int]]:
+        """Return pairs of places among the neighbours: steps from the head and from the tail that meet."""
+        near = self._index.neighbours
+        if self._head == self._tail:
+            return []
+        a, b = (slice(int(near.start[e]), int(near.start[e + 1])) for e in (self._head, self._tail))
+        shared = np.intersect1d(near.entity[a], near.entity[b])
+        found = []
+        for entity in shared:
+            for first in range(*(a.start + np.searchsorted(near.entity[a], [entity, entity + 1])).tolist()):
+                both = b.start + np.searchsorted(near.entity[b], [entity, entity + 1])
+                found += [(first, second) for second in range(*both.tolist())]
+        return found
+
+    def _rule(self, key: int, weight: float) -> Rule:
+        """Return the rule of a key (r·2R + p)·2R + p'."""
+        relations, wide = self._index.graph.relations, 2 * self._index.n_relations
+        rest, second = divmod(key, wide)
+        head, first = divmod(rest, wide)
+
+        def atom(step: int, subject: str, target: str) -> Atom:
+            turned = step >= len(relations)
+            name = relations[step % len(relations)]
+            return Atom(name, target, subject) if turned else Atom(name, subject, target)
+
+        return Rule((atom(first, "A", "C"), atom(second, "C", "B")), Atom(relations[head], "A", "B"), weight=weight)
+
+    def _neighbours(self) -> tuple[str, tuple[Fact, ...]]:
+        walks, near = self._walks(), self._index.neighbours
+        if not walks:
+            return f"{self._names[0]} and {self._names[2]} have no neighbour in common.", ()
+
+        def truth(walk: tuple[int, int]) -> float:
+            c, d = self._index.confidence[near.row[list(walk)]]
+            return float(c * d)
+
+        best = max(walks, key=truth)
+        facts = self._quote(near.row[list(best)].tolist())
+        n = int(self._values["common_neighbours"])
+        return (
+            f"They have {_count(n, 'neighbour')} in common; the surest way: {' and '.join(map(_said, facts))}.",
+            facts,
+        )
+
+    def _query(self, side: str) -> tuple[str, tuple[Fact, ...]]:
+        """What is known of (h, r, ?) if `side` is "tail", else of (?, r, t)."""
+        rows = self._answers(side)
+        given = self._names[0] if side == "tail" else self._names[2]
+        place = "head" if side == "tail" else "tail"
+        if not rows:
+            return f"No known fact of {self._names[1]} has {given} as its {place}.", ()
+        surest = sorted(rows, key=lambda row: -self._index.confidence[row])
+        mean = float(np.mean(self._index.confidence[rows]))
+        known = _count(len(rows), "known fact")
+        said = f"{known} of {self._names[1]} with {given} as {place}: confidence {mean:.2f} on average."
+        return said, self._quote(surest[:SHOWN])
+
+    def _answers(self, side: str, most: int | None = None) -> list[int]:
+        """Return the rows with known answers of (h, r, ?) or of (?, r, t); of more than `most`, some at equal steps."""
+        head, relation, tail = self._ids()
+        groups, given = (self._index.by_query, head) if side == "tail" else (self._index.by_inverse_query, tail)
+        begin, end = groups.find(self._index.query_keys(given, relation))
+        rows = groups.rows[int(begin[0]) : int(end[0])]
+        return [int(row) for row in rows[:: max(1, len(rows) // (most or len(rows) or 1))] if row != self._own]
+
+    def _analogues(self, parts: Mapping[str, float]) -> list[Reason]:
+        """The known answers that are nearest in embedding space, as the columns of agreement compare them."""
+        if not self._features.backbones:
+            return []
+        directions, graph = self._features.backbones[0].directions, self._index.graph
+        found = []
+        for side, asked, column in (("tail", self._tail, graph.tail), ("head", self._head, graph.head)):
+            part, rows = parts.get(f"analogue {side}", 0.0), self._answers(side, MOST)
+            if not rows:
+                found.append(Reason("analogue", f"There is no other {side} to compare {self._name(side)} with.", part))
+                continue
+            likeness = directions[column[rows]] @ directions[asked]
+            nearest = int(np.argmax(likeness))
+            facts = self._quote([rows[nearest]])
+            other = facts[0].tail if side == "tail" else facts[0].head
+            said = f"{self._name(side)} is like {other} (similarity {likeness[nearest]:.2f}): {_said(facts[0])}."
+            found.append(Reason("analogue", said, part, facts))
+        return found
+
+    def _name(self, side: str) -> str:
+        return self._names[0] if side == "head" else self._names[2]
+
+    def _entity(self, side: str) -> tuple[str, tuple[Fact, ...]]:
+        n, mean = int(self._values[f"{side}_facts"]), self._values[f"{side}_confidence"]
+        sure = f": confidence {mean:.2f} on average" if n else ""
+        return f"{self._name(side)} is the {side} of {_count(n, 'known fact')}{sure}.", ()
+
+    def _of_relation(self) -> tuple[str, tuple[Fact, ...]]:
+        n, mean = int(self._values["relation_facts"]), self._values["relation_confidence"]
+        sure = f": confidence {mean:.2f} on average" if n else ""
+        return f"{self._names[1]} has {_count(n, 'known fact')}{sure}.", ()
+
+
+def witness(
+    features: Features, asked: Asked, row: int, columns: np.ndarray[tuple[int, int], np.dtype[np.float32]]
+) -> Witness:
+    """Return the witness of one of the facts asked about."""
+    fact = int(asked.head[row]), int(asked.relation[row]), int(asked.tail[row])
+    values = dict(zip(features.names, columns[row].tolist(), strict=True))
+    return Witness(features, fact, values, int(asked.own[row]))
+
+
+def _shares(strength: Sequence[float], counted: Sequence[bool]) -> list[float]:
+    """Return the share of each step that counts: in proportion to its strength, and equal where none has any."""
+    own = [each if counts else 0.0 for each, counts in zip(strength, counted, strict=True)]
+    if not any(own):
+        own = [float(counts) for counts in counted]
+    return [each / (sum(own) or 1.0) for each in own]
+
+
+def _said(fact: Fact) -> str:
+    return f"({fact.head}, {fact.relation}, {fact.tail}) {fact.confidence:.2f}"
+
+
+def _count(n: int, thing: str) -> str:
+    return f"{n:,} {thing}{'' if n == 1 else 's'}"

@@ -1,0 +1,68 @@
+"""What may be chosen when evidence is gathered and a head is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ukge.errors import ConfigError
+from ukge.graph.negatives import KINDS
+
+Error = Literal["squared", "absolute"]
+ERRORS: tuple[Error, Error] = ("squared", "absolute")
+
+MIXTURE: Mapping[str, float] = {"paper": 0.5, "degree": 0.2, "range": 0.1, "uniform": 0.1, "other-relation": 0.1}
+"""Shares of the kinds of negative links. A head that sees one kind alone fails on the others."""
+
+
+def as_error(name: str) -> Error:
+    """Return the error called `name`; an unknown name is an error that lists the known ones."""
+    for each in ERRORS:
+        if each == name:
+            return each
+    raise ConfigError(f"unknown error {name!r}", hint=f"Known: {', '.join(ERRORS)}.")
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceSettings:
+    """Choices of the head; the defaults were chosen on the validation facts of the three benchmark graphs."""
+
+    error: Error = "squared"
+    """what the head makes small: the squared or the absolute error"""
+    seed: int = 0
+    """seed of negative links, folds and trees"""
+    negatives: Mapping[str, float] = field(default_factory=lambda: dict(MIXTURE))
+    """shares of the kinds of negative links"""
+    negatives_per_fact: float = 2.0
+    """negative links per validation fact; together they weigh as much as the facts, however many there are"""
+    iterations: int = 300
+    """trees of each part of the head"""
+    learning_rate: float = 0.05
+    """how far each tree goes"""
+    leaves: int = 31
+    """leaves of a tree at most"""
+    folds: int = 5
+    """parts of the validation facts that are predicted by heads which did not see them, to calibrate on"""
+    strong: float = 0.5
+    """confidence above which a fact may be part of a rule's body (τ)"""
+    min_hit_ratio: float = 0.1
+    """share of a rule's implied facts that must be observed"""
+
+    rank_queries: int = 1_500
+    """validation queries of each side that the head for ranking learns from"""
+    rank_candidates: int = 50
+    """candidates that each model, and the graph, propose for a query"""
+
+    def __post_init__(self) -> None:
+        as_error(self.error)
+        for kind, share in self.negatives.items():
+            KINDS.get(kind)
+            if share < 0:
+                raise ConfigError(f"the share of negative links of kind {kind} is {share:g}", hint="Give 0 or more.")
+        if not sum(self.negatives.values()) > 0:
+            raise ConfigError("a head needs negative links to learn from", hint="Give a kind a share above 0.")
+        if self.folds < 2:
+            raise ConfigError(f"validation facts are cut into 2 folds or more, not {self.folds}")
+        if self.iterations < 1 or self.leaves < 2 or self.learning_rate <= 0 or self.negatives_per_fact <= 0:
+            raise ConfigError("iterations, leaves, the learning rate and the number of negative links are above 0")

@@ -1,0 +1,174 @@
+"""A graph as a directory of Parquet parts by id, of which every reader takes only its share.
+
+    prepared.json                 how many entities, relations and facts there are
+    entities/*.parquet            id, name
+    relations/*.parquet           id, name
+    train/  val/  test/           head, relation, tail (ids) and confidence
+    links/                        negative links like the validation facts, with confidence 0
+
+`ukge data prepare` makes one from Parquet files by name, without holding names or facts on one machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ukge.errors import DataError
+from ukge.graph.dataset import Dataset
+from ukge.graph.uncertain import FactArrays, UncertainGraph
+from ukge.graph.vocabulary import Vocabulary
+
+FORMAT = 1
+NOTE = "prepared.json"
+PARTS = ("train", "val", "test", "links")
+COLUMNS = ("head", "relation", "tail", "confidence")
+FACTS = pa.schema([("head", pa.int32()), ("relation", pa.int32()), ("tail", pa.int32()), ("confidence", pa.float64())])
+NAMES = pa.schema([("id", pa.int32()), ("name", pa.large_string())])
+HINT = "Prepare the directory again: ukge data prepare SOURCE DIRECTORY"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A prepared directory that was opened; nothing but its note has been read."""
+
+    path: Path
+    n_entities: int
+    n_relations: int
+    facts: Mapping[str, int]
+
+    def share(self, part: str, rank: int = 0, size: int = 1) -> FactArrays:
+        """Return, by id, the rank's share of a part's facts: the rank-th of `size` stretches that are equally long.
+
+        Only the row groups that hold it are read.
+        """
+        total = self.facts.get(part, 0)
+        first, stop = total * rank // size, total * (rank + 1) // size
+        found: list[pa.Table] = []
+        at = 0
+        for file in _files(self.path / part):
+            with _opened(file) as parquet:
+                for group in range(parquet.num_row_groups):
+                    rows = parquet.metadata.row_group(group).num_rows
+                    low, high = max(first, at), min(stop, at + rows)
+                    if low < high:
+                        table = parquet.read_row_group(group, columns=list(COLUMNS)).cast(FACTS)
+                        found.append(table.slice(low - at, high - low))
+                    at += rows
+        if at != total:
+            raise DataError(f"holds {at:,} facts, not {total:,}", source=str(self.path / part), hint=HINT)
+        table = pa.concat_tables(found) if found else FACTS.empty_table()
+        return self._checked(part, FactArrays(*(table[name].to_numpy() for name in COLUMNS)))
+
+    def vocabulary(self, kind: str) -> Vocabulary:
+        """Return the names of the entities (`kind` is "entity") or relations, in the order of their ids."""
+        folder, size = ("entities", self.n_entities) if kind == "entity" else ("relations", self.n_relations)
+        tables = []
+        for file in _files(self.path / folder):
+            with _opened(file) as parquet:
+                tables.append(parquet.read(columns=["id", "name"]).cast(NAMES))
+        table = pa.concat_tables(tables) if tables else NAMES.empty_table()
+        ids = table["id"].to_numpy()
+        places = np.full(size, -1, dtype=np.int64)
+        inside = ids[(ids >= 0) & (ids < size)]
+        if len(inside) == len(ids):
+            places[ids] = np.arange(len(ids))
+        if len(ids) != size or (places < 0).any():
+            raise DataError(f"does not name the ids 0…{size - 1} once each", source=str(self.path / folder), hint=HINT)
+        return Vocabulary.trusted(table["name"].combine_chunks().take(pa.array(places)), kind)
+
+    def graph(self, part: str, entities: Vocabulary, relations: Vocabulary) -> UncertainGraph:
+        """Return all facts of a part as a graph of this process."""
+        return UncertainGraph.from_ids(*self.share(part), entities, relations)
+
+    def dataset(self) -> Dataset:
+        """Return the whole as a data set of this process."""
+        names = self.vocabulary("entity"), self.vocabulary("relation")
+        train, val, test = (self.graph(part, *names) for part in ("train", "val", "test"))
+        return Dataset(self.path.resolve().name, train, val, test)
+
+    def _checked(self, part: str, facts: FactArrays) -> FactArrays:
+        bounds = {"head": self.n_entities, "relation": self.n_relations, "tail": self.n_entities}
+        for column, bound in bounds.items():
+            ids = getattr(facts, column)
+            if len(ids) and (ids.min() < 0 or ids.max() >= bound):
+                what = f"column {column} holds ids outside 0…{bound - 1}"
+                raise DataError(what, source=str(self.path / part), hint=HINT)
+        if len(facts.confidence) and not ((facts.confidence >= 0) & (facts.confidence <= 1)).all():
+            raise DataError("confidences lie outside [0, 1]", source=str(self.path / part), hint=HINT)
+        return facts
+
+
+def is_prepared(path: str | Path) -> bool:
+    """Return whether `path` is a prepared directory."""
+    return (Path(path) / NOTE).is_file()
+
+
+def open_prepared(path: str | Path) -> Prepared:
+    """Open a prepared directory."""
+    file = Path(path) / NOTE
+    try:
+        note: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        known = note["format"] == FORMAT
+        opened = Prepared(Path(path), note["entities"], note["relations"], note["facts"])
+    except OSError:
+        raise DataError(f"is not a prepared directory: it has no {NOTE}", source=str(path), hint=HINT) from None
+    except (ValueError, KeyError, TypeError):
+        raise DataError("cannot be read", source=str(file), hint=HINT) from None
+    if not known:
+        raise DataError(f"is of format {note['format']}, this version reads {FORMAT}", source=str(file), hint=HINT)
+    return opened
+
+
+def write_note(path: Path, n_entities: int, n_relations: int, facts: Mapping[str, int]) -> None:
+    """Write the note that makes a directory of parts a prepared one."""
+    note = {"format": FORMAT, "entities": n_entities, "relations": n_relations, "facts": dict(facts)}
+    temporary = path / f".{NOTE}.tmp"
+    temporary.write_text(json.dumps(note, indent=2) + "\n", encoding="utf-8")
+    os.replace(temporary, path / NOTE)
+
+
+def save_prepared(dataset: Dataset, links: UncertainGraph | None, directory: str | Path) -> Prepared:
+    """Write a data set that is in memory as a prepared directory; one that is there is replaced."""
+    target = Path(directory)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        for folder, vocabulary in (("entities", dataset.entities), ("relations", dataset.relations)):
+            ids = pa.array(np.arange(len(vocabulary), dtype=np.int32))
+            _write(temporary / folder, pa.table([ids, vocabulary.names], schema=NAMES))
+        graphs = {**dataset.parts, **({} if links is None else {"links": links})}
+        for part, graph in graphs.items():
+            columns = [graph.head, graph.relation, graph.tail, graph.confidence]
+            _write(temporary / part, pa.table([pa.array(column) for column in columns], schema=FACTS))
+        counts = {part: len(graph) for part, graph in graphs.items()}
+        write_note(temporary, len(dataset.entities), len(dataset.relations), counts)
+        shutil.rmtree(target, ignore_errors=True)
+        os.replace(temporary, target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return open_prepared(target)
+
+
+def _write(folder: Path, table: pa.Table) -> None:
+    folder.mkdir(parents=True)
+    pq.write_table(table, folder / "part-0.parquet", compression="zstd", row_group_size=1 << 18)
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.parquet"))
+
+
+def _opened(file: Path) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(file)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(f"is no readable Parquet file: {error}", source=str(file), hint=HINT) from None

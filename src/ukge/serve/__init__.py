@@ -1,0 +1,1 @@
+"""A run as a service: an HTTP API, and a page to explore the graph with. `ukge serve` starts it."""

@@ -1,0 +1,123 @@
+"""What the evidence of a run says of facts. All that the service knows of `ukge.evidence` stands in this file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ukge.errors import RunError
+from ukge.serve.deadlines import Deadline
+from ukge.serve.model_opinion import ModelOpinion
+from ukge.serve.observed import Floats
+from ukge.serve.opinion import Asked, Completion, Doubt, Explanation, Reason, Stated, Triple
+
+if TYPE_CHECKING:
+    from ukge.evidence import Evidence
+    from ukge.evidence.reasons import Reason as EvidenceReason
+
+FOLDER = "evidence"
+WIDER = 5
+"""Unseen facts that the model proposes for each that the evidence keeps."""
+
+BLOCK = 20_000
+COVERAGE = 0.9
+
+
+class EvidenceOpinion:
+    """Calibrated confidences with bounds; the model proposes, the evidence judges."""
+
+    kind: Literal["model", "evidence"] = "evidence"
+
+    def __init__(self, evidence: Evidence, model: ModelOpinion) -> None:
+        self._evidence = evidence
+        self._model = model
+
+    @classmethod
+    def of(cls, run: Path, model: ModelOpinion) -> EvidenceOpinion | None:
+        """Return the opinion of the evidence that a run keeps, None if it keeps none; of other names it is refused."""
+        if not (run / FOLDER).is_dir():
+            return None
+        from ukge.evidence import Evidence  # noqa: PLC0415 — takes time to load, and most runs have none
+
+        evidence = Evidence.load(run / FOLDER)
+        if (evidence.entities, evidence.relations) != (model.entities, model.relations):
+            raise RunError(
+                f"{run / FOLDER} was made for another graph: its names are not those of the run",
+                hint="Fit the evidence again, or remove it.",
+            )
+        return cls(evidence, model)
+
+    def confidence(self, facts: Sequence[Triple]) -> Floats:
+        """Return the evidence's confidence of each fact."""
+        return self._predict(*_columns(facts))
+
+    def interval(self, facts: Sequence[Triple], coverage: float) -> tuple[Floats, Floats] | None:
+        """Return the bounds of each confidence."""
+        if not facts:
+            return np.zeros(0), np.zeros(0)
+        low, high = self._evidence.interval([self._named(fact) for fact in facts], coverage)
+        return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+
+    def explain(self, fact: Triple, deadline: Deadline) -> Explanation:
+        """Return the evidence's own reasons with their contributions, which add up to the confidence."""
+        from ukge.evidence.explain import explain  # noqa: PLC0415 — loaded with the evidence
+
+        deadline.check()
+        told = explain(self._evidence, *self._named(fact), coverage=COVERAGE)
+        return Explanation(
+            told.confidence, told.interval, told.base, tuple(self._reason(each) for each in told.reasons)
+        )
+
+    def complete(self, asked: Asked, deadline: Deadline) -> Completion:
+        """Return the unseen facts that the evidence holds likeliest among those that the model proposes."""
+        wider = replace(asked, limit=WIDER * asked.limit, minimum=0.0)
+        proposed = self._model.complete(wider, deadline)
+        if not proposed.facts:
+            return proposed
+        values = self.confidence([(fact.head, fact.relation, fact.tail) for fact in proposed.facts])
+        order = np.argsort(-values, kind="stable")[: asked.limit]
+        kept = [(proposed.facts[row], float(values[row])) for row in order if values[row] >= asked.minimum]
+        return replace(proposed, facts=tuple(replace(fact, confidence=value) for fact, value in kept))
+
+    def doubtful(self, limit: int) -> list[Doubt]:
+        """Return the observed facts whose stored confidence the other facts contradict most."""
+        from ukge.evidence.doubt import doubt  # noqa: PLC0415 — loaded with the evidence
+
+        entities, relations = self._evidence.entities.index, self._evidence.relations.index
+        return [
+            Doubt(entities[each.head], relations[each.relation], entities[each.tail], each.stored, each.expected)
+            for each in doubt(self._evidence, k=limit)
+        ]
+
+    def _predict(self, head: npt.NDArray[Any], relation: npt.NDArray[Any], tail: npt.NDArray[Any]) -> Floats:
+        parts = [
+            np.asarray(self._evidence.predict_ids(head[rows], relation[rows], tail[rows]), dtype=np.float64)
+            for rows in _blocks(len(head))
+        ]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def _named(self, fact: Triple) -> tuple[str, str, str]:
+        entities, relations = self._evidence.entities, self._evidence.relations
+        return entities[fact[0]], relations[fact[1]], entities[fact[2]]
+
+    def _reason(self, told: EvidenceReason) -> Reason:
+        entities, relations = self._evidence.entities.index, self._evidence.relations.index
+        facts = tuple(
+            Stated(entities[fact.head], relations[fact.relation], entities[fact.tail], fact.confidence)
+            for fact in told.facts
+        )
+        return Reason(told.kind, told.sentence, told.contribution, facts, told.rule)
+
+
+def _columns(facts: Sequence[Triple]) -> tuple[npt.NDArray[np.int32], ...]:
+    head, relation, tail = np.array(facts, dtype=np.int32).reshape(-1, 3).T
+    return head, relation, tail
+
+
+def _blocks(count: int) -> list[slice]:
+    return [slice(start, start + BLOCK) for start in range(0, count, BLOCK)]

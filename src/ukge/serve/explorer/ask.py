@@ -1,0 +1,125 @@
+"""A question with one entity missing, and its answers."""
+
+from __future__ import annotations
+
+from html import unescape
+
+from nicegui import PageArguments, events, ui
+
+from ukge.serve import schema
+from ukge.serve.explorer.fields import EntityField
+from ukge.serve.explorer.markup import entity_link, meter, question_chip, sentence, url, why_url
+from ukge.serve.names import label
+from ukge.serve.ranking import RankQuery, Seen
+from ukge.serve.service import Service
+
+ANSWERS, MOST_RELATIONS = 15, 2_000
+SEEN: dict[str, Seen] = {"include": "include", "exclude": "exclude", "only": "only"}
+CHOICES = {"include": "All answers", "exclude": "Not in the graph yet", "only": "In the graph"}
+
+
+async def build(service: Service, args: PageArguments) -> None:
+    """Build the page."""
+    given = {name: args.query_parameters.get(name) or None for name in ("head", "tail", "relation", "seen", "k")}
+    head, tail, relation = given["head"], None if given["head"] else given["tail"], given["relation"]
+    snapshot = service.snapshot
+    for name in (head, tail):
+        if name is not None:
+            snapshot.entity(name)
+    if relation is not None:
+        snapshot.relation(relation)
+    seen = SEEN.get(given["seen"] or "", "include")
+    await _form(service, head, tail, relation, seen)
+    if relation is not None and (head or tail):
+        asked = given["k"] or ""
+        count = min(int(asked) if asked.isdecimal() and len(asked) < 9 else ANSWERS, service.limits.k)
+        told = await service.rank(RankQuery(relation, head, tail, max(1, count), observed=seen))
+        told.answers = [each for each in told.answers if each.entity != (head or tail) or each.observed is not None]
+        ui.html(_answers(told), sanitize=False)
+    elif head or tail:
+        chips = await _relations_of(service, head, tail)
+        ui.html(
+            f'<section class="card" style="margin-top:18px"><h2>Which relation?</h2>{chips}</section>', sanitize=False
+        )
+
+
+async def _form(service: Service, head: str | None, tail: str | None, relation: str | None, seen: Seen) -> None:
+    relations = (await service.relations("", min(MOST_RELATIONS, service.limits.k))).relations
+    options = {each.name: each.label for each in relations}
+    if relation is not None:
+        options.setdefault(relation, label(relation))
+    at_tail = tail is None
+    given = head or tail
+    kept = {"relation": relation, "seen": None if seen == "include" else seen}
+
+    def choose(event: events.ValueChangeEventArguments[str]) -> None:
+        ui.navigate.to(_plain(head, tail, event.value, seen))
+
+    def show(event: events.ValueChangeEventArguments[str]) -> None:
+        ui.navigate.to(_plain(head, tail, relation, event.value))
+
+    def turn() -> None:
+        ui.navigate.to(_plain(tail, head, relation, seen))
+
+    with ui.element("section").classes("card"):
+        ui.html("<h1 style='margin-bottom:14px'>Ask the graph</h1>", sanitize=False)
+        with ui.element("div").classes("asker"):
+            with ui.element("div"):
+                side = "head" if at_tail else "tail"
+                title = "Entity" if given is None else label(given)
+                EntityField(
+                    service, title, lambda name: url("/ask", **{side: name}, **kept), label(given) if given else ""
+                )
+            with ui.element("div"):
+                ui.select(options, value=relation, with_input=True, label=None, on_change=choose).props(
+                    'outlined dense options-dense aria-label="Relation" placeholder="Relation"'
+                    if relation is None
+                    else 'outlined dense options-dense aria-label="Relation"'
+                ).classes("field relation-field")
+            with ui.element("div"):
+                ui.button("Ask for the head" if at_tail else "Ask for the tail", on_click=turn, color=None).props(
+                    "flat no-caps icon=swap_horiz"
+                ).classes("turn")
+        if given and relation:
+            ui.toggle(CHOICES, value=seen, on_change=show).props("no-caps dense unelevated").classes("seen")
+
+
+def _plain(head: str | None, tail: str | None, relation: str | None, seen: str) -> str:
+    return unescape(url("/ask", head=head, tail=tail, relation=relation, seen=None if seen == "include" else seen))
+
+
+async def _relations_of(service: Service, head: str | None, tail: str | None) -> str:
+    told = await service.entity(head or tail or "", min(500, service.limits.k), side="head" if head else "tail")
+    names = list(dict.fromkeys(fact.relation for fact in told.facts))
+    if tail:
+        links = "".join(
+            f'<a class="chip" href="{url("/ask", tail=tail, relation=name)}">? — {label(name)}</a>' for name in names
+        )
+    else:
+        links = "".join(question_chip(head or "", name) for name in names)
+    return f'<div class="chips">{links}</div>' if links else '<p class="soft">Choose one above.</p>'
+
+
+def _answers(told: schema.RankResponse) -> str:
+    rows = "".join(_answer(told, place, each) for place, each in enumerate(told.answers, start=1))
+    if not rows:
+        rows = '<p class="soft">No answer fits.</p>'
+    legend = (
+        '<div class="legend"><span><span class="meter guess"><span class="fill" style="width:70%"></span></span>'
+        'predicted</span><span><span class="meter"><span class="mark" style="left:50%"></span></span>in the graph'
+        "</span><span>Click a bar for the reasons.</span></div>"
+    )
+    return (
+        f'<section class="card" style="margin-top:18px">{sentence(told.head, told.relation, told.tail)}'
+        f'<div style="margin-top:14px">{rows}</div>{legend}</section>'
+    )
+
+
+def _answer(told: schema.RankResponse, place: int, each: schema.Answer) -> str:
+    head, tail = told.head or each.entity, told.tail or each.entity
+    bar = meter(each.confidence, guess=True, bounds=each.interval, mark=each.observed)
+    return (
+        f'<div class="answer"><span class="place">{place}</span><span class="who">{entity_link(each.entity)}</span>'
+        f'<a class="why" href="{why_url(head, told.relation, tail)}" aria-label="Why {each.confidence:.2f}?">'
+        f'<span class="gauge">{bar}</span><span class="value">{each.confidence:.2f}</span></a></div>'
+    )

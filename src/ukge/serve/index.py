@@ -1,0 +1,147 @@
+"""An approximate index for large graphs: a proximity graph over the entities' vectors (usearch), checked for recall.
+
+Only for scorers whose comparator is the inner product. What it finds is scored again exactly, so confidences are exact
+and only the choice of candidates is approximate.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from usearch.index import Index
+
+from ukge.serve.deadlines import Deadline
+from ukge.serve.observed import Observed
+from ukge.serve.topk import ExactSearch, Found, Wanted, best
+from ukge.serve.weights import Weights
+from ukge.storage import sha256, write_atomically
+
+log = logging.getLogger("ukge.serve")
+
+FOLDER = "index"
+CONNECTIVITY, EXPANSION_ADD = 24, 96
+EXPANSIONS = (64, 128, 256, 512, 1024)
+"""Candidates that a search keeps in view, from quick to thorough; the first that reaches the recall wanted is taken."""
+
+RECALL_WANTED = 0.95
+CHECKED_QUERIES, CHECKED_K = 200, 10
+SPARE = 40
+"""Candidates beyond k that are fetched and scored exactly."""
+
+ADDED_AT_ONCE = 10_000
+LONG_CHECK = 3_600.0
+
+
+class ApproximateSearch:
+    """The same call as the exact search. Queries about some entities only, or for very many answers, go there."""
+
+    def __init__(self, exact: ExactSearch, index: Any, recall: float, expansion: int) -> None:
+        self._exact, self._index = exact, index
+        self.recall, self.expansion = recall, expansion
+        index.expansion_search = expansion
+
+    def describe(self) -> dict[str, object]:
+        """Return that the search is approximate, and which share of the ten best answers it finds."""
+        return {"kind": "approximate", "recall": self.recall}
+
+    def search(self, wanted: Sequence[Wanted], deadline: Deadline) -> list[Found]:
+        """Return the answers of each query."""
+        found = []
+        for one in wanted:
+            fetched = one.k + len(one.without) + SPARE
+            if one.among is not None or fetched > 4 * self.expansion:
+                found += self._exact.search([one], deadline)
+                continue
+            deadline.check()
+            keys = np.asarray(self._index.search(one.query.numpy(), fetched).keys, dtype=np.int64)
+            near = np.setdiff1d(keys, one.without)
+            weights = self._exact.weights
+            found.append(best(near, weights.scores(one.query[None], weights.entity[torch.from_numpy(near)])[0], one.k))
+        return found
+
+
+def approximate(run: Path, weights: Weights, observed: Observed, exact: ExactSearch) -> ApproximateSearch:
+    """Return the index that the run keeps for these weights, or build it and keep it there if that is possible."""
+    digest = sha256(run / "weights.safetensors")
+    index = _kept(run / FOLDER, digest, weights) or _built(run / FOLDER, digest, weights)
+    recall, expansion = _checked(exact, index, observed)
+    log.info("approximate index: recall of the ten best answers %.3f at expansion %d", recall, expansion)
+    return ApproximateSearch(exact, index, recall, expansion)
+
+
+def _empty(weights: Weights) -> Any:
+    return Index(
+        ndim=weights.entity.shape[1],
+        metric="ip",
+        dtype="f16",
+        connectivity=CONNECTIVITY,
+        expansion_add=EXPANSION_ADD,
+    )
+
+
+def _built(folder: Path, digest: str, weights: Weights) -> Any:
+    index = _empty(weights)
+    for start in range(0, weights.n_entities, ADDED_AT_ONCE):
+        rows = weights.entity[start : start + ADDED_AT_ONCE].numpy()
+        index.add(np.arange(start, start + len(rows)), rows)
+    try:
+        folder.mkdir(exist_ok=True)
+        temporary = folder / f".entities.{os.getpid()}.tmp"
+        index.save(str(temporary))
+        os.replace(temporary, folder / "entities.usearch")
+        told = {"weights": digest, "index": sha256(folder / "entities.usearch")}
+        write_atomically(folder / "manifest.json", json.dumps(told).encode())
+    except (OSError, RuntimeError) as error:
+        log.warning("the index is not kept in %s: %s", folder, error)
+    return index
+
+
+def _kept(folder: Path, digest: str, weights: Weights) -> Any | None:
+    """Return the index that is kept, if it is of these weights and was not changed since."""
+    file = folder / "entities.usearch"
+    try:
+        told = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        if told != {"weights": digest, "index": sha256(file)}:
+            return None
+        index = _empty(weights)
+        index.view(str(file))
+    except (OSError, ValueError, RuntimeError):
+        return None
+    return index if len(index) == weights.n_entities else None
+
+
+def _checked(exact: ExactSearch, index: Any, observed: Observed) -> tuple[float, int]:
+    """Return the recall on queries of observed facts, at the quickest setting that is good enough."""
+    wanted = _queries(exact.weights, observed)
+    truth = exact.search(wanted, Deadline(LONG_CHECK))
+    recall, expansion = 1.0, EXPANSIONS[0]
+    for expansion in EXPANSIONS:
+        found = ApproximateSearch(exact, index, 0.0, expansion).search(wanted, Deadline(LONG_CHECK))
+        shares = [
+            np.isin(right.entity, each.entity).mean()
+            for right, each in zip(truth, found, strict=True)
+            if len(right.entity)
+        ]
+        recall = float(np.mean(shares)) if shares else 1.0
+        if recall >= RECALL_WANTED:
+            break
+    return recall, expansion
+
+
+def _queries(weights: Weights, observed: Observed) -> list[Wanted]:
+    facts = observed.all()
+    if len(facts.head) == 0:
+        return []
+    rows = np.random.default_rng(0).integers(len(facts.head), size=CHECKED_QUERIES)
+    drawn = zip(*(column[rows].tolist() for column in facts[:3]), strict=True)
+    return [
+        Wanted(weights.tail_query(head, relation) if at % 2 else weights.head_query(relation, tail), CHECKED_K)
+        for at, (head, relation, tail) in enumerate(drawn)
+    ]

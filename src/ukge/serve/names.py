@@ -1,0 +1,123 @@
+"""Finding names as people type them: by their beginning, by a word within, or misspelt."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+from ukge.graph.vocabulary import Vocabulary
+
+FUZZY_UP_TO = 2_000_000
+"""Names among which misspelt ones are looked for; among more it would take too long."""
+
+CLOSE = 0.6
+"""Least similarity, from 0 to 1, of a name that is offered for a misspelt one."""
+
+MOST_NEAR = 200
+"""Near names that are looked at to choose the best known among them."""
+
+AT_ONCE = 2_000
+"""Names that are compared before other threads get their turn."""
+
+SEPARATORS = re.compile(r"[:/#]")
+READABLE = re.compile(r"[_\s]+")
+
+
+How = Literal["exact", "prefix", "word", "inside", "near"]
+
+
+class Match(NamedTuple):
+    """A name that fits what was typed: exactly, as its beginning, by a word, within, or nearly."""
+
+    name: str
+    how: How
+
+
+HOW: tuple[How, ...] = ("exact", "prefix", "word", "inside")
+
+
+def label(name: str) -> str:
+    """Return what people call it: the last part of a name such as `concept:city:new_york`, with spaces."""
+    last = SEPARATORS.split(name.rstrip(":/#"))[-1]
+    return READABLE.sub(" ", last).strip() or name
+
+
+def category(name: str) -> str:
+    """Return the part before the last of a name such as `concept:city:new_york`, or nothing."""
+    parts = name.split(":")
+    return parts[-2] if len(parts) > 2 and "/" not in name else ""
+
+
+class NameIndex:
+    """The names of a vocabulary, folded for searching; of names that fit alike, those with more facts come first."""
+
+    def __init__(self, vocabulary: Vocabulary, weight: npt.NDArray[np.integer[Any]]) -> None:
+        self._vocabulary = vocabulary
+        self._weight = weight
+        self._names = _folded(vocabulary.names)
+        self._labels = _folded(_labels(vocabulary.names))
+        self._by_length: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[str]] | None = None
+
+    def search(self, text: str, limit: int, *, fuzzy: bool = True) -> list[Match]:
+        """Return up to `limit` names that fit what was typed, the best first."""
+        typed = READABLE.sub(" ", text.casefold()).strip()
+        if not typed or limit < 1:
+            return []
+        ids, how = self._literal(typed)
+        order = np.lexsort((ids, -self._weight[ids], how))[:limit]
+        names = self._vocabulary.decode(ids[order]).to_pylist()
+        found = [Match(name, HOW[kind]) for name, kind in zip(names, how[order], strict=True)]
+        if fuzzy and len(found) < limit and len(typed) > 2 and len(self._vocabulary) <= FUZZY_UP_TO:
+            known = {match.name for match in found}
+            near = self._near(label(typed), limit + len(found))
+            found += [Match(name, "near") for name in near if name not in known][: limit - len(found)]
+        return found
+
+    def _literal(self, typed: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int8]]:
+        how = np.full(len(self._vocabulary), len(HOW), dtype=np.int8)
+        for texts in (self._labels, self._names):
+            inside = np.flatnonzero(pc.match_substring(texts, typed).to_numpy(zero_copy_only=False))
+            some = texts.take(pa.array(inside))
+            kinds = np.full(len(inside), 3, dtype=np.int8)
+            kinds[pc.match_substring(some, f" {typed}").to_numpy(zero_copy_only=False)] = 2
+            kinds[pc.starts_with(some, typed).to_numpy(zero_copy_only=False)] = 1
+            kinds[pc.equal(some, typed).to_numpy(zero_copy_only=False)] = 0
+            how[inside] = np.minimum(how[inside], kinds)
+        ids = np.flatnonzero(how < len(HOW))
+        return ids, how[ids]
+
+    def _near(self, typed: str, limit: int) -> list[str]:
+        ids, lengths, labels = self._sorted_by_length()
+        first = int(np.searchsorted(lengths, CLOSE * len(typed)))
+        last = int(np.searchsorted(lengths, len(typed) / CLOSE, side="right"))
+        close: list[tuple[float, int, int]] = []
+        for start in range(first, last, AT_ONCE):
+            some = labels[start : min(start + AT_ONCE, last)]
+            found = process.extract(typed, some, scorer=OSA.normalized_similarity, score_cutoff=CLOSE, limit=MOST_NEAR)
+            places = ((likeness, int(ids[start + place])) for _, likeness, place in found)
+            close += [(-likeness, -int(self._weight[place]), place) for likeness, place in places]
+        return [self._vocabulary[place] for _, _, place in sorted(close)[:limit]]
+
+    def _sorted_by_length(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[str]]:
+        """Return ids, lengths and labels by rising length: names of very different lengths are not near each other."""
+        if self._by_length is None:
+            lengths = pc.utf8_length(self._labels).to_numpy(zero_copy_only=False).astype(np.int64)
+            ids = np.argsort(lengths, kind="stable")
+            self._by_length = ids, lengths[ids], self._labels.take(pa.array(ids)).to_pylist()
+        return self._by_length
+
+
+def _labels(names: pa.Array) -> pa.Array:
+    trimmed = pc.utf8_rtrim(names, ":/#")
+    return pc.replace_substring_regex(trimmed, r"^.*[:/#]", "")
+
+
+def _folded(names: pa.Array) -> pa.Array:
+    return pc.utf8_trim_whitespace(pc.replace_substring_regex(pc.utf8_lower(names), r"[_\s]+", " "))

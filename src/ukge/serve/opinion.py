@@ -1,0 +1,103 @@
+"""What the service asks about facts, whoever answers: the model alone, or the evidence that wraps it.
+
+The rest of the service knows nothing else of models. Facts are triples of ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ukge.serve.deadlines import Deadline
+
+Triple = tuple[int, int, int]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Stated:
+    """A fact by ids with a confidence that the graph or a model states."""
+
+    head: int
+    relation: int
+    tail: int
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a fact is believed or not: a sentence, the observed facts behind it, and how much it moves the confidence.
+
+    `contribution` is None where the parts of a confidence cannot be told apart, as for an embedding alone.
+    """
+
+    kind: str
+    sentence: str
+    contribution: float | None = None
+    facts: tuple[Stated, ...] = ()
+    rule: str | None = None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The reasons of one confidence. `base` is what the contributions start from, where there are any."""
+
+    confidence: float
+    interval: tuple[float, float] | None
+    base: float | None
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which unseen facts to look for: of which relations, between entities of their kind or any, how many, how sure."""
+
+    relations: tuple[int, ...]
+    limit: int
+    minimum: float = 0.0
+    fitting: bool = True
+
+
+@dataclass(frozen=True)
+class Completion:
+    """The most confident unseen facts, and how many of the candidates were looked at before time was up."""
+
+    facts: tuple[Stated, ...]
+    examined: int
+    candidates: int
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """An observed fact whose stored confidence is contradicted."""
+
+    head: int
+    relation: int
+    tail: int
+    stored: float
+    predicted: float
+
+
+class Opinion(Protocol):
+    """Somebody who states how likely facts are."""
+
+    kind: Literal["model", "evidence"]
+
+    def confidence(self, facts: Sequence[Triple]) -> Floats:
+        """Return the confidence of each fact."""
+
+    def interval(self, facts: Sequence[Triple], coverage: float) -> tuple[Floats, Floats] | None:
+        """Return the bounds of each confidence, or None if this opinion has none."""
+
+    def explain(self, fact: Triple, deadline: Deadline) -> Explanation:
+        """Return the confidence of a fact with its reasons, the weightiest first."""
+
+    def complete(self, asked: Asked, deadline: Deadline) -> Completion:
+        """Return the most confident unseen facts."""
+
+    def doubtful(self, limit: int) -> list[Doubt]:
+        """Return the observed facts whose stored confidence is contradicted most; takes its time."""

@@ -1,0 +1,284 @@
+"""What goes over the wire."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+LONGEST_NAME = 2_000
+
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
+
+
+class FactName(BaseModel):
+    """A fact to ask about."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    head: Name
+    relation: Name
+    tail: Name
+
+
+class ConfidenceRequest(BaseModel):
+    """Facts to ask about."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    facts: list[FactName] = Field(min_length=1)
+    coverage: float = Field(0.9, gt=0, lt=1, description="Share of facts that the intervals shall cover.")
+
+
+class Interval(BaseModel):
+    """Bounds between which the confidence lies with the coverage asked for."""
+
+    low: float
+    high: float
+
+
+class ObservedFact(BaseModel):
+    """A fact of the graph with its stored confidence."""
+
+    head: str
+    relation: str
+    tail: str
+    confidence: float
+
+
+class PredictedFact(BaseModel):
+    """A fact with its predicted confidence, the bounds of it where they are known, and the stored one if there is."""
+
+    head: str
+    relation: str
+    tail: str
+    confidence: float
+    interval: Interval | None = None
+    observed: float | None = Field(None, description="The stored confidence; absent for an unseen fact.")
+
+
+class ConfidenceResponse(BaseModel):
+    """The facts asked about, in their order."""
+
+    facts: list[PredictedFact]
+
+
+class Answer(BaseModel):
+    """A candidate for the missing entity."""
+
+    entity: str
+    confidence: float
+    interval: Interval | None = None
+    observed: float | None = Field(None, description="The stored confidence; absent for an unseen fact.")
+
+
+class Search(BaseModel):
+    """How the answers were found."""
+
+    kind: Literal["exact", "approximate"]
+    recall: float | None = Field(None, description="Share of the true ten best answers that such a search finds.")
+
+
+class RankResponse(BaseModel):
+    """The most confident answers to a query, best first."""
+
+    head: str | None
+    relation: str
+    tail: str | None
+    opinion: Literal["model", "evidence"]
+    search: Search
+    answers: list[Answer]
+
+
+class ReasonOut(BaseModel):
+    """Why a fact is believed or not."""
+
+    kind: str
+    sentence: str
+    contribution: float | None = None
+    facts: list[ObservedFact] = []
+    rule: str | None = None
+
+
+class ExplainResponse(BaseModel):
+    """A confidence with its reasons."""
+
+    head: str
+    relation: str
+    tail: str
+    confidence: float
+    interval: Interval | None = None
+    observed: float | None = None
+    opinion: Literal["model", "evidence"]
+    base: float | None = Field(None, description="The confidence that the contributions are added to.")
+    reasons: list[ReasonOut]
+
+
+class EntityMatch(BaseModel):
+    """An entity that fits a search."""
+
+    name: str
+    label: str
+    category: str
+    facts: int
+    match: Literal["exact", "prefix", "word", "inside", "near"]
+
+
+class EntitiesResponse(BaseModel):
+    """Entities that fit a search, the best first."""
+
+    entities: list[EntityMatch]
+
+
+class RelationMatch(BaseModel):
+    """A relation and how many observed facts it has."""
+
+    name: str
+    label: str
+    facts: int
+
+
+class RelationsResponse(BaseModel):
+    """Relations, those that fit best or have most facts first."""
+
+    relations: list[RelationMatch]
+
+
+class EntityResponse(BaseModel):
+    """An entity and its facts, the most confident first."""
+
+    name: str
+    label: str
+    category: str
+    as_head: int = Field(description="Facts of the graph with this head.")
+    as_tail: int = Field(description="Facts of the graph with this tail.")
+    offset: int
+    facts: list[ObservedFact]
+
+
+class CompleteResponse(BaseModel):
+    """The most confident unseen facts."""
+
+    opinion: Literal["model", "evidence"]
+    examined: int = Field(description="Candidates that were looked at.")
+    candidates: int = Field(description="Candidates in all; more than examined if time ran out.")
+    facts: list[PredictedFact]
+
+
+class RuleOut(BaseModel):
+    """A rule and its figures, counted on the training facts."""
+
+    number: int
+    rule: str
+    weight: float
+    hit_ratio: float = Field(description="Share of the implied facts that are observed.")
+    support: int = Field(description="Implied facts that are observed.")
+    implied: int
+    confidence: float = Field(description="Share of the implied facts that are strong.")
+    head_coverage: float
+    head_mean: float | None = Field(description="Mean confidence of the implied facts that are observed.")
+
+
+class RulesResponse(BaseModel):
+    """Rules, the best first."""
+
+    total: int
+    offset: int
+    rules: list[RuleOut]
+
+
+class RuleExample(BaseModel):
+    """A ground rule: the facts of its body, the truth of the body, and the fact it implies."""
+
+    body: list[ObservedFact]
+    truth: float
+    head: PredictedFact
+
+
+class RuleResponse(BaseModel):
+    """One rule with examples."""
+
+    rule: RuleOut
+    examples: list[RuleExample]
+
+
+class DoubtOut(BaseModel):
+    """An observed fact whose stored confidence is contradicted."""
+
+    head: str
+    relation: str
+    tail: str
+    stored: float
+    predicted: float
+
+
+class DoubtfulResponse(BaseModel):
+    """Observed facts, the most contradicted first."""
+
+    opinion: Literal["model", "evidence"]
+    facts: list[DoubtOut]
+
+
+class Bin(BaseModel):
+    """Facts of about the same predicted confidence."""
+
+    predicted: float
+    observed: float
+    facts: int
+
+
+class ReliabilityResponse(BaseModel):
+    """Whether confidences mean what they say, on facts that were kept from training."""
+
+    part: str
+    facts: int
+    ece: float = Field(description="Expected calibration error over bins of equal mass.")
+    spearman: float | None
+    bins: list[Bin]
+
+
+class AuditResponse(BaseModel):
+    """What is wrong with the data, and what needs no model."""
+
+    model_config = ConfigDict(extra="allow")
+
+    headlines: list[str]
+    name: str
+
+
+class LimitsOut(BaseModel):
+    """What one request may ask for."""
+
+    body_bytes: int
+    facts: int
+    k: int
+    seconds: float
+
+
+class InfoResponse(BaseModel):
+    """What is served."""
+
+    run: str
+    model: str
+    data: str
+    entities: int
+    relations: int
+    facts: int
+    strong_above: float
+    opinion: Literal["model", "evidence"]
+    search: Search
+    epochs: int | None
+    metric: str | None
+    best: float | None
+    version: str
+    loaded: str = Field(description="When this run was loaded (UTC).")
+    reloads: int
+    ready: dict[str, bool] = Field(description="What has been prepared in the background.")
+    limits: LimitsOut
+
+
+class HealthResponse(BaseModel):
+    """The service answers."""
+
+    status: Literal["ok"]
+    run: str

@@ -1,0 +1,136 @@
+"""`ukge train --distributed`: as good as one process, a killed rank, another number of ranks, the export."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+from tests.distributed.launching import environment, run_ranks, ukge
+
+from ukge.distributed.checkpoints import last_checkpoint
+from ukge.distributed.prepare import PrepareSettings, prepare
+from ukge.errors import RunError
+from ukge.estimator import UKGE
+from ukge.graph.catalogue import open_dataset, save_dataset
+from ukge.graph.split import split
+from ukge.graph.synthetic import generate, stream_parquet
+from ukge.graph.uncertain import concat
+from ukge.predict import open_run
+from ukge.runs import Run
+
+EPOCHS = 20
+SETTINGS: dict[str, Any] = {
+    "dim": 16,
+    "epochs": EPOCHS,
+    "every": 5,
+    "batch_size": 256,
+    "negatives": 64,
+    "lr": 0.1,
+    "checkpoint_seconds": 0.0,
+    "rule_weight": 0.0,
+}
+
+
+def flags() -> list[str]:
+    return [part for name, value in SETTINGS.items() for part in (f"--{name.replace('_', '-')}", str(value))]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data") / "world"
+    save_dataset(split(generate(n_entities=300, n_facts=4000, seed=1).graph, seed=0, name="world"), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(torchrec: None, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two ranks that nothing happened to."""
+    path = tmp_path_factory.mktemp("runs") / "whole"
+    done = run_ranks(2, *ukge("train", str(data), "--distributed", "--json", "--out", str(path), *flags()))
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["epochs"] == EPOCHS, "the first rank alone speaks"
+    return path
+
+
+def test_two_ranks_learn_what_one_process_learns(whole: Path, data: Path) -> None:
+    dataset = open_dataset(data)
+    settings = {**SETTINGS, "sampler": "shared", "optimiser": "rowwise-adagrad", "engine": "torch", "threads": 1}
+    alone = UKGE("ukge-rect", **settings).fit(dataset, rules="none")
+    together = UKGE.load(whole)
+    assert alone.trained is not None
+    assert together.trained is not None
+    assert alone.trained.best is not None
+    # Other unseen facts are drawn; on a graph this small the seeds of one process differ by as much.
+    assert together.trained.best == pytest.approx(alone.trained.best, rel=0.1)
+    facts = dataset.test
+    errors = [float(np.mean((model.predict(facts) - facts.confidence) ** 2)) for model in (alone, together)]
+    assert errors[1] == pytest.approx(errors[0], rel=0.1)
+    assert errors[1] < 0.9 * float(np.var(facts.confidence)), "both learnt something"
+
+
+def test_the_run_is_an_ordinary_one(whole: Path, data: Path) -> None:
+    run = Run.open(whole)
+    assert run.manifest()["status"] == "finished"
+    assert [line["epoch"] for line in run.trace()] == list(range(1, EPOCHS + 1))
+    assert run.vocabularies[0] == open_dataset(data).entities
+    weights = run.load_weights()
+    best = run.manifest()["result"]["best_epoch"]
+    shards = sorted((whole / "checkpoints" / f"best-{best:06d}").glob("*.safetensors"))
+    assert len(shards) == 2
+    parts = [load_file(shard)["entity"] for shard in shards]
+    np.testing.assert_array_equal(np.concatenate(parts), weights.entity)
+    assert len(parts[0]) == len(parts[1]) == 150
+    with pytest.raises(RunError, match="--distributed"):
+        UKGE.resume(whole)
+
+
+def test_a_prepared_directory_is_trained_on_where_it_lies(torchrec: None, tmp_path: Path) -> None:
+    stream_parquet(tmp_path / "bucket", 300, 2000, seed=2, partition_by="relation")
+    prepared = prepare(str(tmp_path / "bucket"), tmp_path / "prepared", PrepareSettings(val=0.1))
+    run = tmp_path / "run"
+    few = ["--dim", "8", "--epochs", "2", "--every", "1"]
+    done = run_ranks(1, *ukge("train", str(prepared.path), "--distributed", "--json", "--out", str(run), *few))
+    assert done.returncode == 0, done.stderr
+    assert not (run / "facts").exists(), "the facts are not copied"
+    model = UKGE.load(run)
+    assert model.entities == prepared.vocabulary("entity")
+    assert model.trained is not None
+    facts = prepared.graph("val", *Run(run).vocabularies)
+    links = prepared.graph("links", *Run(run).vocabularies)
+    asked = concat([facts, links])
+    expected = float(np.mean((model.predict(asked) - asked.confidence) ** 2))
+    assert model.trained.best == pytest.approx(expected, rel=1e-4)
+    assert len(open_run(run).dataset.train) == prepared.facts["train"]
+
+
+def wait_for_epoch(run: Path, epoch: int, launcher: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 200
+    while (found := last_checkpoint(run / "checkpoints")) is None or found.name < f"epoch-{epoch:06d}":
+        assert launcher.poll() is None, "the ranks ended before the kill"
+        assert time.monotonic() < deadline, "the ranks never came so far"
+        time.sleep(0.01)
+
+
+def rank_process(launcher: int, rank: int) -> int:
+    """Return the process of a rank: the launcher's child with that rank in its environment."""
+    children = Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
+    for child in children:
+        if f"RANK={rank}".encode() in Path(f"/proc/{child}/environ").read_bytes().split(b"\0"):
+            return int(child)
+    raise AssertionError(f"no process of rank {rank} among {children}")
+
+
+def test_without_torchrun_it_says_how_to_start(data: Path, tmp_path: Path) -> None:
+    command = ukge("train", str(data), "--distributed", "--out", str(tmp_path / "run"))[1:]
+    clean = {name: value for name, value in environment().items() if name not in ("RANK", "WORLD_SIZE")}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200, env=clean)
+    assert done.returncode == 2
+    assert "torchrun --nproc-per-node 2" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "run").exists()

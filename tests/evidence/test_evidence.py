@@ -1,0 +1,224 @@
+"""`Evidence` as its users meet it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from typer.testing import CliRunner
+
+from ukge.errors import ConfigError, DataError, RunError
+from ukge.estimator import UKGE
+from ukge.evaluation.bootstrap import Bootstrap
+from ukge.evaluation.evaluate import evaluate, prepare
+from ukge.evaluation.protocols import Settings
+from ukge.evidence import Evidence, EvidenceSettings
+from ukge.evidence.bounds import Bounds
+from ukge.evidence.candidates import Asking, known_answers
+from ukge.graph.dataset import Dataset
+from ukge.graph.split import split
+from ukge.graph.synthetic import generate
+from ukge.graph.uncertain import UncertainGraph
+from ukge.graph.writers import write
+
+runner = CliRunner()
+
+
+def errors(predicted: npt.NDArray[np.float64], facts: UncertainGraph) -> float:
+    return float(np.mean((predicted - facts.confidence) ** 2))
+
+
+def test_it_beats_the_model_it_wraps_and_a_constant(evidence: Evidence, model: UKGE, dataset: Dataset) -> None:
+    test = dataset.test
+    held = errors(evidence.predict(test, assume_holds=True), test)
+    assert held < errors(np.full(len(test), dataset.train.confidence.mean()), test)
+    assert held < errors(model.predict(test), test)
+
+
+def test_confidences_lie_between_0_and_1_and_false_links_get_less(evidence: Evidence, dataset: Dataset) -> None:
+    from ukge.graph.negatives import negative_links
+
+    facts, false = dataset.test, negative_links(dataset, kind="uniform")
+    sure, unsure = evidence.predict(facts), evidence.predict(false)
+    for each in (sure, unsure):
+        assert each.min() >= 0.0
+        assert each.max() <= 1.0
+    assert unsure.mean() < sure.mean() / 2
+
+
+def test_facts_are_given_by_name_by_graph_or_by_id(evidence: Evidence, dataset: Dataset) -> None:
+    part = dataset.test[:7]
+    by_graph = evidence.predict(part)
+    np.testing.assert_array_equal(by_graph, evidence.predict([fact[:3] for fact in part]))
+    np.testing.assert_array_equal(by_graph, evidence.predict_ids(part.head, part.relation, part.tail))
+    other = UncertainGraph.from_facts([tuple(fact[:4]) for fact in part])
+    np.testing.assert_array_equal(by_graph, evidence.predict(other))
+
+
+def test_an_unknown_name_is_told(evidence: Evidence, dataset: Dataset) -> None:
+    fact = dataset.test[0]
+    with pytest.raises(DataError, match="nobody-of-that-name"):
+        evidence.predict([("nobody-of-that-name", fact.relation, fact.tail)])
+
+
+def test_leaving_out_changes_only_known_facts(evidence: Evidence, dataset: Dataset) -> None:
+    known = dataset.train[:50]
+    own = evidence.own_rows(known.head, known.relation, known.tail)
+    np.testing.assert_array_equal(dataset.train.keys()[own], known.keys())
+    assert (evidence.predict(known) != evidence.predict(known, leave_out=True)).any()
+    columns = evidence.features(known, leave_out=True)
+    assert columns["twins"].sum() == 0
+    unseen = dataset.test[:50]
+    np.testing.assert_array_equal(evidence.predict(unseen), evidence.predict(unseen, leave_out=True))
+
+
+def test_nothing_of_the_test_part_is_read(
+    evidence: Evidence, dataset: Dataset, model: UKGE, small: dict[str, Any]
+) -> None:
+    scrambled = dataset.test.with_confidence(np.random.default_rng(0).random(len(dataset.test)))
+    other = replace(dataset, test=scrambled[::2], negatives=dataset.test)
+    again = Evidence.fit([model], other, **small)
+    for name, array in evidence.head.arrays().items():
+        np.testing.assert_array_equal(array, again.head.arrays()[name])
+    part = dataset.val
+    np.testing.assert_array_equal(evidence.interval(part), again.interval(part))
+
+
+@pytest.mark.parametrize("error", ["squared", "absolute"])
+@pytest.mark.parametrize("assume_holds", [True, False])
+def test_contributions_add_up(
+    error: str, assume_holds: bool, dataset: Dataset, model: UKGE, small: dict[str, Any]
+) -> None:
+    fitted = Evidence.fit([model], dataset, **{**small, "error": error, "iterations": 5})
+    part = dataset.test[:40]
+    found = fitted.contributions(part, assume_holds=assume_holds)
+    assert found.names == fitted.feature_names
+    total = found.base + found.parts.sum(axis=1)
+    np.testing.assert_allclose(total, fitted.predict(part, assume_holds=assume_holds), atol=1e-9)
+
+
+def test_a_saved_one_says_the_same(evidence: Evidence, dataset: Dataset, tmp_path: Path) -> None:
+    evidence.save(tmp_path / "run" / "evidence")
+    again = Evidence.load(tmp_path / "run")
+    part = dataset.test[:60]
+    np.testing.assert_array_equal(again.predict(part), evidence.predict(part))
+    np.testing.assert_array_equal(again.interval(part), evidence.interval(part))
+    assert again.settings == evidence.settings
+    fact = dataset.test[0]
+    assert again.rank(fact.head, fact.relation) == evidence.rank(fact.head, fact.relation)
+
+
+@pytest.mark.parametrize("name", ["evidence.safetensors", "entities.parquet"])
+def test_a_damaged_file_is_told(name: str, evidence: Evidence, tmp_path: Path) -> None:
+    evidence.save(tmp_path)
+    content = bytearray((tmp_path / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (tmp_path / name).write_bytes(bytes(content))
+    with pytest.raises(RunError, match=name):
+        Evidence.load(tmp_path)
+
+
+def test_no_evidence_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="holds no evidence"):
+        Evidence.load(tmp_path)
+
+
+@pytest.mark.parametrize("by", ["band", "relation", "all"])
+@pytest.mark.parametrize("assume_holds", [True, False])
+def test_intervals_hold_the_share_asked_for(by: str, assume_holds: bool, evidence: Evidence, dataset: Dataset) -> None:
+    low, high = evidence.interval(dataset.test, 0.8, by=by, assume_holds=assume_holds)  # type: ignore[arg-type]
+    assert (low >= 0).all()
+    assert (high <= 1).all()
+    assert (low <= high).all()
+    if assume_holds:  # test facts are drawn like the validation facts that it was calibrated on
+        held = (low <= dataset.test.confidence) & (dataset.test.confidence <= high)
+        assert 0.70 <= held.mean() <= 0.92
+    wider = evidence.interval(dataset.test, 0.95, by=by, assume_holds=assume_holds)  # type: ignore[arg-type]
+    assert (wider[1] - wider[0] >= high - low - 1e-12).all()
+
+
+def test_mondrian_bounds_hold_within_each_band() -> None:
+    rng = np.random.default_rng(0)
+    n = 8000
+    columns = np.column_stack([np.zeros(n), rng.random(n)]).astype(np.float32)
+    predicted = columns[:, 1].astype(np.float64)
+    observed = np.clip(predicted + rng.normal(size=n) * np.where(predicted > 0.5, 0.3, 0.02), 0, 1)
+    half, rest = slice(0, n // 2), slice(n // 2, n)
+    relation = np.zeros(n, dtype=np.int32)
+    chosen = EvidenceSettings(iterations=2, folds=2)
+    bounds = Bounds.fit(columns[half], predicted[half], observed[half], relation[half], chosen)
+    low, high = bounds.interval(columns[rest], predicted[rest], relation[rest], 0.9, "band")
+    held = (low <= observed[rest]) & (observed[rest] <= high)
+    bands = bounds.bands(predicted[rest])
+    for band in range(5):
+        assert held[bands == band].mean() == pytest.approx(0.9, abs=0.03)
+
+
+def test_wrong_settings_are_told(evidence: Evidence, dataset: Dataset, model: UKGE) -> None:
+    with pytest.raises(ConfigError, match="coverage"):
+        evidence.interval(dataset.test[:2], 1.5)
+    with pytest.raises(ConfigError, match="kind of interval"):
+        evidence.interval(dataset.test[:2], by="head")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="cubic"):
+        Evidence.fit([model], dataset, error="cubic")  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="validation facts"):
+        Evidence.fit([model], replace(dataset, val=dataset.val[:10]))
+    stranger = split(generate(n_entities=200, n_facts=1500, seed=9).graph, name="stranger")
+    with pytest.raises(DataError, match="other names"):
+        Evidence.fit([model], stranger)
+
+
+def test_the_first_known_answers_are_known_with_their_mean(evidence: Evidence, dataset: Dataset) -> None:
+    train = dataset.train
+    for side, asked, answer in (("tail", train.head, train.tail), ("head", train.tail, train.head)):
+        row = 5
+        asking = Asking(side, asked[row : row + 1], train.relation[row : row + 1])  # type: ignore[arg-type]
+        _, entity, confidence = known_answers(evidence.evidence, asking)
+        same = (asked == asked[row]) & (train.relation == train.relation[row])
+        assert set(entity.tolist()) == set(answer[same].tolist())
+        mine = train.confidence[same & (answer == answer[row])].mean()
+        assert confidence[entity.tolist().index(answer[row])] == pytest.approx(mine)
+
+
+def test_ranking_answers_both_kinds_of_query(evidence: Evidence, dataset: Dataset) -> None:
+    fact = dataset.train[3]
+    tails = evidence.rank(fact.head, fact.relation, k=5)
+    heads = evidence.rank(relation=fact.relation, tail=fact.tail, k=5)
+    assert len({answer.entity for answer in tails}) == len(tails) == len(heads) == 5
+    expected = evidence.predict([(fact.head, fact.relation, answer.entity) for answer in tails])
+    np.testing.assert_allclose([answer.confidence for answer in tails], expected)
+    with pytest.raises(DataError, match="a query needs"):
+        evidence.rank(fact.head)
+
+
+@pytest.mark.parametrize("protocol", ["paper", "positives", "split"])
+def test_the_protocols_take_it_as_a_predictor(protocol: str, evidence: Evidence, dataset: Dataset) -> None:
+    plan = prepare(dataset, protocol, Settings(tau=0.6, most_queries=40))
+    judged = evaluate(plan, {"evidence": evidence}, bootstrap=Bootstrap(0))
+    assert judged.row("evidence").figures
+
+
+def test_without_models_it_still_judges(dataset: Dataset, small: dict[str, Any]) -> None:
+    fitted = Evidence.fit([], dataset, **small)
+    held = fitted.predict(dataset.test, assume_holds=True)
+    assert errors(held, dataset.test) < float(dataset.test.confidence.var())
+    assert len(fitted.rank(dataset.test[0].head, dataset.test[0].relation, k=3)) == 3
+
+
+def test_the_command_keeps_evidence_in_the_run(tmp_path: Path) -> None:
+    from ukge.cli.evidence import evidence_app
+
+    write(generate(n_entities=300, n_facts=3000, seed=4).graph, tmp_path / "world.tsv")
+    from ukge.cli import app
+
+    quick = ["--dim", "8", "--epochs", "1", "--every", "1", "--batch-size", "256", "--quiet"]
+    trained = runner.invoke(app, ["train", str(tmp_path / "world.tsv"), "--out", str(tmp_path / "run"), *quick])
+    assert trained.exit_code == 0, trained.output
+    result = runner.invoke(evidence_app, ["fit", str(tmp_path / "run"), "--json"])
+    assert result.exit_code == 0, result.output
+    assert '"mse_if_held"' in result.stdout
+    Evidence.load(tmp_path / "run")

@@ -1,0 +1,129 @@
+"""Reasons: they add up, and what they quote is what the evidence rests on."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from ukge.errors import DataError
+from ukge.evidence import Evidence
+from ukge.evidence.explain import Explanation, explain, explain_all, top_reasons
+from ukge.evidence.reasons import OTHER, subject_of
+from ukge.graph.dataset import Dataset
+from ukge.graph.uncertain import Fact
+from ukge.logic.syntax import parse_rule
+
+Triples = list[tuple[str, str, str]]
+
+
+@pytest.fixture(scope="module")
+def triples(dataset: Dataset) -> Triples:
+    """Validation facts, training facts and links of random entities."""
+    rng = np.random.default_rng(0)
+    named = [(fact.head, fact.relation, fact.tail) for fact in [*dataset.val[:30], *dataset.train[:30]]]
+    heads, tails = (dataset.entities.decode(rng.integers(300, size=20)).to_pylist() for _ in range(2))
+    kinds = dataset.relations.decode(rng.integers(len(dataset.relations), size=20)).to_pylist()
+    return [*named, *zip(heads, kinds, tails, strict=True)]
+
+
+@pytest.mark.parametrize(("assume_holds", "leave_out"), [(False, False), (True, False), (False, True)])
+def test_contributions_add_up(evidence: Evidence, triples: Triples, assume_holds: bool, leave_out: bool) -> None:
+    found = list(explain_all(evidence, triples, assume_holds=assume_holds, leave_out=leave_out))
+    predicted = evidence.predict(triples, assume_holds=assume_holds, leave_out=leave_out)
+    low, high = evidence.interval(triples, assume_holds=assume_holds, leave_out=leave_out)
+    for row, told in enumerate(found):
+        assert told.fact == triples[row]
+        assert told.confidence == predicted[row]
+        assert told.interval == (low[row], high[row])
+        total = math.fsum([told.base, *(reason.contribution for reason in told.reasons)])
+        assert total == pytest.approx(told.confidence, abs=1e-12)
+
+
+def test_every_column_speaks_of_something(evidence: Evidence) -> None:
+    assert {subject_of(name) for name in evidence.feature_names} >= {"pair", "rule", "query", "analogue tail"}
+    assert OTHER not in {subject_of(name) for name in evidence.feature_names}
+
+
+def test_ground_rules_are_those_of_the_evidence(evidence: Evidence, triples: Triples) -> None:
+    columns = evidence.features(triples)
+    stored = {fact[:3]: fact.confidence for fact in evidence.known}
+    fired = 0
+    for row, told in enumerate(explain_all(evidence, triples)):
+        rules = [reason for reason in told.reasons if reason.rule is not None]
+        assert len(rules) == columns["rules"][row]
+        trust = []
+        for reason in rules:
+            rule = parse_rule(str(reason.rule))
+            assert rule.head.relation == told.fact[1]
+            where = {rule.head.subject: told.fact[0], rule.head.object: told.fact[2]}
+            for atom, fact in zip(rule.body, reason.facts, strict=True):
+                assert fact.relation == atom.relation
+                assert stored[fact[:3]] == fact.confidence
+                for variable, name in zip(atom.variables, (fact.head, fact.tail), strict=True):
+                    assert where.setdefault(variable, name) == name
+            trust.append(rule.weight * (sum(fact.confidence for fact in reason.facts) - 1.0))
+            fired += 1
+        assert max(trust, default=0.0) == pytest.approx(columns["rule_best"][row], abs=1e-6)
+    assert fired > 10
+
+
+def test_facts_of_the_pair_are_all_named(evidence: Evidence, triples: Triples) -> None:
+    columns = evidence.features(triples)
+    for row, told in enumerate(explain_all(evidence, triples)):
+        quoted = [r.facts[0] for r in told.reasons if r.kind in ("repeat", "inverse", "pair") and r.facts]
+        n = sum(columns[name][row] for name in ("twins", "inverse_twins", "pair_facts", "pair_facts_inverse"))
+        assert len(quoted) == n
+        assert all({fact.head, fact.tail} == {told.fact[0], told.fact[2]} for fact in quoted)
+
+
+def test_analogues_are_the_nearest(evidence: Evidence, triples: Triples) -> None:
+    columns = evidence.features(triples)
+    compared = 0
+    for row, told in enumerate(explain_all(evidence, triples)):
+        near = [
+            r.facts[0] for r in told.reasons if r.kind == "analogue" and r.facts and r.facts[0].head == told.fact[0]
+        ]
+        expected = columns["nearest_tail_confidence"][row]
+        if near and not np.isnan(expected):
+            assert any(fact.confidence == pytest.approx(expected, abs=1e-6) for fact in near)
+            compared += 1
+    assert compared > 5
+
+
+def test_a_fact_left_out_is_not_its_own_reason(evidence: Evidence, dataset: Dataset) -> None:
+    fact = dataset.train[0]
+    known = explain(evidence, *fact[:3])
+    without = explain(evidence, *fact[:3], leave_out=True)
+    assert known.observed == without.observed == pytest.approx(fact.confidence)
+    assert any(reason.kind == "repeat" for reason in known.reasons)
+    assert not any(quoted[:3] == fact[:3] for reason in without.reasons for quoted in reason.facts)
+
+
+def test_an_explanation_is_told_in_sentences_and_as_json(evidence: Evidence, dataset: Dataset) -> None:
+    told = explain(evidence, *dataset.val[0][:3])
+    lines = str(told).splitlines()
+    assert f"confidence {told.confidence:.2f}" in lines[0]
+    assert all(line.endswith(".") for line in lines)
+    again = json.loads(json.dumps(told.to_json()))
+    assert again["fact"] == list(told.fact)
+    assert [each["contribution"] for each in again["reasons"]] == [each.contribution for each in told.reasons]
+    quoted = [fact for reason in again["reasons"] for fact in reason["facts"]]
+    assert quoted
+    assert set(quoted[0]) == {"head", "relation", "tail", "confidence"}
+    rebuilt = [Fact(**fact) for fact in quoted]
+    assert {fact[:4] for fact in rebuilt} <= {fact[:4] for fact in evidence.known}
+
+
+def test_the_top_reason_moved_most(evidence: Evidence, triples: Triples) -> None:
+    for top, told in zip(top_reasons(evidence, triples[:5]), explain_all(evidence, triples[:5]), strict=True):
+        assert isinstance(told, Explanation)
+        named = [reason for reason in told.reasons if reason.kind != OTHER]
+        assert top == max(named, key=lambda reason: abs(reason.contribution))
+
+
+def test_an_unknown_name_is_refused(evidence: Evidence, dataset: Dataset) -> None:
+    with pytest.raises(DataError, match="unknown entity 'nobody'"):
+        explain(evidence, "nobody", dataset.relations[0], dataset.entities[0])

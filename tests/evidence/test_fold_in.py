@@ -1,0 +1,107 @@
+"""Fold-in: new facts count at once, new entities get vectors that fit their facts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ukge.engines.base import Parameters
+from ukge.errors import DataError
+from ukge.evidence import Evidence
+from ukge.evidence.backbones import Backbone
+from ukge.evidence.fold_in import _lessons, fold_in, widened
+from ukge.graph.dataset import Dataset
+from ukge.graph.uncertain import UncertainGraph
+from ukge.graph.vocabulary import Vocabulary
+
+
+def _world(scorer: str, link: str, n: int = 40, dim: int = 4) -> tuple[Backbone, UncertainGraph]:
+    """Random vectors, and 60 facts of the last entity, with the confidences that its own vector gives them."""
+    rng = np.random.default_rng(3)
+    entity = rng.standard_normal((n, dim)).astype(np.float32) * 0.7
+    relation = rng.standard_normal((3, dim)).astype(np.float32)
+    weights = np.array([0.8, 0.4 if link == "rectifier" else 0.1], dtype=np.float32)
+    whole = Backbone("true", scorer, link, Parameters(entity, relation, weights))
+    head, kind, tail = np.full(60, n - 1), rng.integers(3, size=60), rng.integers(n - 1, size=60)
+    confidence = np.clip(whole.model.confidence(head, kind, tail), 0.0, 1.0)
+    names = Vocabulary([f"e{i}" for i in range(n)])
+    facts = UncertainGraph.from_ids(head, kind, tail, confidence, names, Vocabulary(["a", "b", "c"], kind="relation"))
+    return Backbone("old", scorer, link, Parameters(entity[:-1], relation, weights)), facts
+
+
+@pytest.mark.parametrize(
+    ("scorer", "link"),
+    [("distmult", "rectifier"), ("distmult", "logistic"), ("complex", "logistic"), ("transe", "logistic")],
+)
+def test_a_new_vector_fits_its_facts(scorer: str, link: str) -> None:
+    old, facts = _world(scorer, link)
+    found = widened(old, _lessons(facts, 39, 0, 0), 40, 1e-4)
+    np.testing.assert_array_equal(found.parameters.entity[:39], old.parameters.entity)
+    ids = facts.head, facts.relation, facts.tail
+    fitted = found.model.confidence(*ids)
+    mean = Parameters(
+        np.concatenate([old.parameters.entity, old.parameters.entity.mean(axis=0, keepdims=True)]),
+        old.parameters.relation,
+        old.parameters.link,
+    )
+    blind = Backbone("mean", scorer, link, mean).model.confidence(*ids)
+    assert np.mean((fitted - facts.confidence) ** 2) < 0.1 * np.mean((blind - facts.confidence) ** 2)
+
+
+def test_the_ridge_solution_is_the_least_squares_one() -> None:
+    old, facts = _world("distmult", "rectifier")
+    found = widened(old, _lessons(facts, 39, 0, 0), 40, 1e-9).parameters.entity[39]
+    entity, relation, (weight, bias) = old.parameters.entity, old.parameters.relation, old.parameters.link
+    queries = (entity[facts.tail] * relation[facts.relation]).astype(np.float64)
+    target = (facts.confidence - bias) / weight
+    expected = np.linalg.lstsq(queries, target, rcond=None)[0]
+    np.testing.assert_allclose(found, expected, atol=1e-3)
+
+
+def test_false_links_weigh_as_much_as_the_facts() -> None:
+    _, facts = _world("distmult", "rectifier")
+    lessons = _lessons(facts, 39, 4, 0)
+    assert len(lessons.head) == 5 * len(facts)
+    assert (lessons.head == 39).all()
+    assert lessons.weight[60:].sum() == pytest.approx(60)
+    assert not lessons.confidence[60:].any()
+
+
+def test_new_facts_are_evidence_at_once(evidence: Evidence, dataset: Dataset) -> None:
+    head, relation, tail, *_ = dataset.val[0]
+    known = dataset.train[0]
+    taught = [(head, relation, tail, 0.77), (*known[:3], 0.11), ("someone new", relation, tail, 0.9)]
+    folded = fold_in(evidence, taught)
+    assert len(folded.known) == len(evidence.known) + 2
+    assert len(folded.entities) == len(evidence.entities) + 1
+    now = folded.features([(head, relation, tail), known[:3]])
+    assert now["twins"].tolist() == [1, 1]
+    assert now["twin_confidence"] == pytest.approx([0.77, 0.11])
+    queries = (folded.features([(head, relation, tail)])["inverse_query_facts"],)
+    before = evidence.features([(head, relation, tail)])["inverse_query_facts"]
+    assert queries[0][0] == before[0] + 2
+    assert 0.0 <= folded.predict([("someone new", relation, tail)])[0] <= 1.0
+    low, high = folded.interval([("someone new", relation, tail)])
+    assert low[0] <= high[0]
+
+
+def test_facts_far_away_change_nothing_else(evidence: Evidence, dataset: Dataset) -> None:
+    """Relations keep their category, and a fact of new entities is no evidence about others but in its relation."""
+    many = [(f"new {i}", dataset.relations[len(dataset.relations) - 1], f"new {i + 1}", 0.5) for i in range(900)]
+    folded = fold_in(evidence, many)
+    rows = dataset.val[:50]
+    before, after = evidence.features(rows), folded.features(rows)
+    for name in ("relation", "twins", "query_facts", "head_facts", "tail_confidence", "rule_best"):
+        np.testing.assert_array_equal(before[name], after[name], err_msg=name)
+    assert np.isfinite(folded.evidence.backbones[0].parameters.entity).all()
+
+
+def test_nothing_new_is_nothing_done(evidence: Evidence, dataset: Dataset) -> None:
+    assert fold_in(evidence, dataset.train[:0]) is evidence
+    same = fold_in(evidence, dataset.train[:5])
+    np.testing.assert_allclose(same.predict(dataset.val), evidence.predict(dataset.val))
+
+
+def test_a_new_relation_is_refused(evidence: Evidence, dataset: Dataset) -> None:
+    with pytest.raises(DataError, match="new relations cannot be folded in: never seen"):
+        fold_in(evidence, [(dataset.entities[0], "never seen", dataset.entities[1], 0.5)])

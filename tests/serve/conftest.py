@@ -1,0 +1,43 @@
+"""Fixtures of the service's tests; lets them share `tests.serve.small_run`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from ukge.serve.app import create_app
+from ukge.serve.settings import Limits
+from ukge.serve.snapshot import Snapshot
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.serve.small_run import make_run
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run directory."""
+    return make_run(tmp_path_factory.mktemp("serve"))
+
+
+@pytest.fixture(scope="session")
+def snapshot(run: Path) -> Snapshot:
+    """The run, opened."""
+    opened = Snapshot.open(run)
+    opened.warm()
+    opened.rulebook.get()
+    return opened
+
+
+@pytest.fixture(scope="session")
+def client(run: Path) -> Iterator[TestClient]:
+    """A client of the service, without explorer, with small limits."""
+    app, service = create_app(run, explorer=False, limits=Limits(facts=20, k=50, body_bytes=10_000))
+    with TestClient(app, raise_server_exceptions=True) as asking:
+        for later in (service.snapshot.rulebook, service.snapshot.doubts, service.snapshot.audit):
+            later.get()
+        yield asking

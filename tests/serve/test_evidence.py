@@ -1,0 +1,81 @@
+"""With evidence beside the run, confidences, bounds and reasons are the evidence's."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from ukge import open_dataset
+from ukge.errors import RunError
+from ukge.evidence import Evidence
+from ukge.serve.app import create_app
+from ukge.serve.snapshot import Snapshot
+
+
+@pytest.fixture(scope="module")
+def judged(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with evidence."""
+    copy = tmp_path_factory.mktemp("judged") / "run"
+    shutil.copytree(run, copy)
+    dataset = open_dataset(run.parent / "world.tsv")
+    Evidence.fit(copy, dataset, iterations=20, folds=2).save(copy / "evidence")
+    return copy
+
+
+@pytest.fixture(scope="module")
+def asking(judged: Path) -> Iterator[TestClient]:
+    app, service = create_app(judged, explorer=False)
+    with TestClient(app) as client:
+        service.snapshot.doubts.get()
+        yield client
+
+
+def test_confidences_have_the_evidences_bounds(asking: TestClient, judged: Path, snapshot: Snapshot) -> None:
+    evidence = Evidence.load(judged)
+    fact = snapshot.dataset.test[0]
+    asked = (fact.head, fact.relation, fact.tail)
+    told = asking.get("/v1/confidence", params=dict(zip(("head", "relation", "tail"), asked, strict=True))).json()
+    low, high = evidence.interval([asked], 0.9)
+    assert told["confidence"] == pytest.approx(float(evidence.predict([asked])[0]), abs=1e-6)
+    assert told["interval"] == {"low": pytest.approx(float(low[0])), "high": pytest.approx(float(high[0]))}
+    assert asking.get("/v1/info").json()["opinion"] == "evidence"
+
+
+def test_answers_are_ranked_by_the_evidence(asking: TestClient, judged: Path, snapshot: Snapshot) -> None:
+    evidence = Evidence.load(judged)
+    fact = snapshot.dataset.test[0]
+    told = asking.get("/v1/rank", params={"head": fact.head, "relation": fact.relation, "k": 8}).json()
+    found = [each["confidence"] for each in told["answers"]]
+    expected = evidence.predict([(fact.head, fact.relation, each["entity"]) for each in told["answers"]])
+    assert found == pytest.approx(expected.tolist(), abs=1e-6)
+    assert found == sorted(found, reverse=True)
+    assert all(each["interval"]["low"] <= each["interval"]["high"] for each in told["answers"])
+
+
+def test_reasons_add_up_to_the_confidence(asking: TestClient, snapshot: Snapshot) -> None:
+    fact = snapshot.dataset.test[0]
+    told = asking.get("/v1/explain", params={"head": fact.head, "relation": fact.relation, "tail": fact.tail}).json()
+    total = told["base"] + sum(each["contribution"] for each in told["reasons"])
+    assert total == pytest.approx(told["confidence"], abs=1e-6)
+
+
+def test_complete_and_doubtful_ask_the_evidence(asking: TestClient, snapshot: Snapshot) -> None:
+    relation = snapshot.dataset.test[0].relation
+    told = asking.get("/v1/complete", params={"relation": relation, "k": 5}).json()
+    assert told["opinion"] == "evidence"
+    assert all(each["observed"] is None and each["interval"] for each in told["facts"])
+    doubts = asking.get("/v1/doubtful", params={"limit": 5}).json()
+    assert (doubts["opinion"], len(doubts["facts"])) == ("evidence", 5)
+
+
+def test_evidence_of_another_graph_is_refused(judged: Path, tmp_path: Path) -> None:
+    from tests.serve.small_run import make_run
+
+    other = make_run(tmp_path, seed=3)
+    shutil.copytree(judged / "evidence", other / "evidence")
+    with pytest.raises(RunError, match="another graph"):
+        Snapshot.open(other)
