@@ -218,7 +218,7 @@ def test_the_command_keeps_evidence_in_the_run(tmp_path: Path) -> None:
     quick = ["--dim", "8", "--epochs", "1", "--every", "1", "--batch-size", "256", "--quiet"]
     trained = runner.invoke(app, ["train", str(tmp_path / "world.tsv"), "--out", str(tmp_path / "run"), *quick])
     assert trained.exit_code == 0, trained.output
-    result = runner.invoke(evidence_app, ["fit", str(tmp_path / "run"), "--json"])
+    result = runner.invoke(evidence_app, ["fit", str(tmp_path / "run"), "--json", "--trees", "3"])
     assert result.exit_code == 0, result.output
     assert '"mse_if_held"' in result.stdout
     Evidence.load(tmp_path / "run")

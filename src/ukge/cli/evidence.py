@@ -32,6 +32,7 @@ def fit(
     data: Annotated[
         str | None, typer.Option("--data", help="Where the runs' data is now, if it was moved.", metavar="DATA")
     ] = None,
+    trees: Annotated[int, typer.Option("--trees", help="Trees of each part of the head.", min=1)] = 300,
     seed: Annotated[int, typer.Option("--seed", help="Seed of negative links, folds and trees.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
@@ -40,7 +41,7 @@ def fit(
     from ukge.evidence.evidence import DIRECTORY
     from ukge.evidence.settings import as_error
 
-    settings = EvidenceSettings(error=as_error(error), seed=seed)
+    settings = EvidenceSettings(error=as_error(error), seed=seed, iterations=trees)
     dataset = _shared_data(runs, data)
     with err().status("") as status:
         fitted = Evidence.fit(list(runs), dataset, settings=settings, tell=status.update)

@@ -27,7 +27,6 @@ MOST_CATEGORIES = 254
 
 RISING = frozenset(
     {
-        "inverse_confidence",
         "inverse_unmatched",
         "implied_confidence",
         "implied_best",
