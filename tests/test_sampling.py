@@ -36,7 +36,7 @@ def data() -> TrainingData:
     )
 
 
-def sampler(data: TrainingData, name: str, **options: int | bool) -> Sampler:
+def sampler(data: TrainingData, name: str, **options: int | float | bool) -> Sampler:
     return samplers.get(name)(data, SamplingConfig(sampler=name, **options), CPU)  # type: ignore[arg-type]
 
 
@@ -63,7 +63,7 @@ def triples(facts: Facts, negatives: Negatives) -> tuple[list[tuple[int, int, in
     return by_head, by_tail
 
 
-def draw(data: TrainingData, name: str, *, epoch: int = 0, **options: int | bool) -> Negatives:
+def draw(data: TrainingData, name: str, *, epoch: int = 0, **options: int | float | bool) -> Negatives:
     negatives = sampler(data, name, **options).sample(facts_of(data), epoch_generator(7, epoch, CPU))
     assert negatives is not None
     return negatives
@@ -112,6 +112,24 @@ def test_independent_draws_are_uniform_on_both_sides(data: TrainingData) -> None
     negatives = draw(data, "independent", negatives=500)
     for side in negatives.entities:
         assert chisquare(np.bincount(side.numpy(), minlength=N_ENTITIES)).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_draws_by_degree_follow_the_degrees(data: TrainingData, share: float) -> None:
+    ends = np.bincount(np.concatenate([data.head, data.tail]), minlength=N_ENTITIES)
+    expected = share * ends / ends.sum() + (1.0 - share) / N_ENTITIES
+    negatives = draw(data, "independent", negatives=500, by_degree=share)
+    for side in negatives.entities:
+        counts = np.bincount(side.numpy(), minlength=N_ENTITIES)
+        possible = expected > 0
+        assert not counts[~possible].any()
+        assert chisquare(counts[possible], expected[possible] * counts.sum()).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("other", [{"in_range": True}, {"sampler": "exhaustive"}, {"by_degree": 1.5}])
+def test_ways_to_draw_that_exclude_each_other_are_refused(other: dict[str, object]) -> None:
+    with pytest.raises(ConfigError, match="by_degree"):
+        SamplingConfig(**{"by_degree": 0.5, **other})  # type: ignore[arg-type]
 
 
 def test_in_range_draws_are_uniform_within_the_range(data: TrainingData) -> None:

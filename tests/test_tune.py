@@ -82,10 +82,22 @@ def test_the_wide_space_fits_every_model(model: str) -> None:
     for name, values in space.items():
         ends = values.values if isinstance(values, Choices) else (values.low, values.high)
         for end in ends:
-            whole = isinstance(values, Choices) or values.whole
-            config.replace(**{name: int(end) if whole else end})
+            config.replace(**{name: int(end) if isinstance(values, Range) and values.whole else end})
     assert defaults_in(space, config)["lr"] == config.optimiser.lr
     assert "rule_weight" not in space_for("wide", config, False, {})
+
+
+@pytest.mark.parametrize(
+    ("model", "searched"),
+    [
+        ("ukge-rect", {"lr", "l2", "by_degree", "negative_weight"}),
+        ("ukge-n", {"lr", "l2"}),
+        ("transe", {"lr", "l2", "by_degree"}),
+    ],
+)
+def test_the_near_space_holds_what_the_model_can_use(model: str, searched: set[str]) -> None:
+    assert set(space_for("near", variant(model), True, {})) == searched
+    assert "by_degree" not in space_for("near", variant(model).replace(in_range=True), True, {})
 
 
 def test_a_range_holds_its_bounds() -> None:
@@ -155,7 +167,14 @@ def test_an_interrupted_search_goes_on_as_if_it_had_not_been(
 def test_the_wide_space_begins_with_the_models_own_settings(dataset: Dataset, tmp_path: Path) -> None:
     result = tune(dataset, directory=tmp_path, space="wide", trials=2, **ONE_RATE)
     first, second = (trial.settings for trial in result.trials)
-    assert first == {"lr": 0.001, "l2": 0.005, "init_scale": 0.3, "negatives": 10, "negative_weight": 1.0}
+    assert first == {
+        "lr": 0.001,
+        "l2": 0.005,
+        "init_scale": 0.3,
+        "negatives": 10,
+        "by_degree": 0.0,
+        "negative_weight": 1.0,
+    }
     assert first.keys() == second.keys()
     assert first != second
 
@@ -280,7 +299,7 @@ def test_without_optuna_the_error_says_how_to_install_it(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"space": "narrow"}, "paper, wide"),
+        ({"space": "narrow"}, "near, paper, wide"),
         ({"pruner": "never"}, "halving, median, none"),
         ({"lr": 0.1}, "nothing is left to search"),
         ({"trials": 0}, "trials must be above 0"),
@@ -299,7 +318,7 @@ def test_no_trial_begins_after_the_timeout(dataset: Dataset, tmp_path: Path) -> 
 
 
 def test_every_space_and_pruner_is_tried(tmp_path: Path) -> None:
-    assert spaces.names() == ["paper", "wide"]
+    assert spaces.names() == ["near", "paper", "wide"]
     for place, pruner in enumerate(("median", "halving", "none")):
         space = {"lr": Choices((0.1, 0.2))}
         path = tmp_path / str(place)

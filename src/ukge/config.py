@@ -48,9 +48,22 @@ class SamplingConfig:
     negatives: int = knob(10, "corrupted heads and corrupted tails per fact (shared sampler: per batch)", least=1)
     filter_observed: bool = knob(False, "never take an observed training fact for an unseen one")
     in_range: bool = knob(False, "draw corruptions from the entities seen at that place of the relation")
+    by_degree: float = knob(
+        0.0,
+        "share of the corruptions drawn by degree (an end of a random training fact); the rest is uniform",
+        least=0.0,
+    )
     rules_per_fact: float = knob(0.1, "ground rules drawn per observed fact", least=0.0)
     strong_only: bool = knob(False, "learn from strong facts only, as if certain (deterministic baselines)")
     tau: float = knob(0.85, "confidence above which a fact is strong", least=0.0)
+
+    def __post_init__(self) -> None:
+        """Refuse ways to draw corruptions that exclude each other."""
+        if self.by_degree > 1.0:
+            raise ConfigError(f"sampling.by_degree is a share, not {self.by_degree}", hint="Give at most 1.")
+        if self.by_degree and (self.in_range or self.sampler == "exhaustive"):
+            other = "sampling.in_range" if self.in_range else "the sampler 'exhaustive'"
+            raise ConfigError(f"sampling.by_degree has no meaning with {other}", hint="Leave out one of the two.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What may replace an entity of a fact: any entity or those in its relation's range, with or without observed facts."""
+"""What may replace an entity of a fact: any, by degree, or those in its relation's range; observed facts or not."""
 
 from __future__ import annotations
 
@@ -66,18 +66,26 @@ class Side:
         device: torch.device,
     ) -> None:
         self._n = data.n_entities
-        self._observed = self._range = None
+        self._observed = self._range = self._ends = None
+        self._by_degree = config.by_degree
         if config.filter_observed:
             keys = triple_keys(kept, relation, replaced, data.n_entities, data.n_relations)
             self._observed = EntitySets(keys, self._n, device)
         if config.in_range:
             self._range = EntitySets(relation.astype(np.int64) * self._n + replaced, self._n, device)
+        if config.by_degree:
+            self._ends = torch.from_numpy(np.concatenate([data.head, data.tail])).long().to(device)
 
     def draw(self, relation: Tensor, generator: torch.Generator) -> Tensor:
         """Return one entity for each relation given."""
         if self._range is not None:
             return self._range.draw(relation, generator)
-        return torch.randint(self._n, relation.shape, generator=generator, device=relation.device)
+        anyone = torch.randint(self._n, relation.shape, generator=generator, device=relation.device)
+        if self._ends is None:
+            return anyone
+        at = torch.randint(len(self._ends), relation.shape, generator=generator, device=relation.device)
+        by_degree = torch.rand(relation.shape, generator=generator, device=relation.device) < self._by_degree
+        return torch.where(by_degree, self._ends[at], anyone)
 
     def draw_each(
         self, kept: Tensor, relation: Tensor, n: int, generator: torch.Generator

@@ -1,4 +1,4 @@
-"""Which settings a search tries: the paper's grid, or a wider space around it."""
+"""Which settings a search tries: the paper's grid, all that matters, or what a dozen trials can search."""
 
 from __future__ import annotations
 
@@ -61,6 +61,7 @@ def _wide(config: Config, has_rules: bool) -> Space:
     }
     if config.sampling.sampler != "none":
         space["negatives"] = Range(1, 50, whole=True)
+        space |= _by_degree(config)
         if config.objective.loss != "margin":
             space["negative_weight"] = Range(0.1, 10.0)
     if config.objective.loss == "margin":
@@ -69,6 +70,22 @@ def _wide(config: Config, has_rules: bool) -> Space:
         space["rule_weight"] = Range(0.01, 2.0)
         space["rules_per_fact"] = Range(0.01, 1.0)
     return space
+
+
+@spaces.register("near")
+def _near(config: Config, has_rules: bool) -> Space:  # noqa: ARG001
+    """Return what a dozen trials can search: the settings that decided on the benchmarks, where good values lay."""
+    space: dict[str, Choices | Range] = {"lr": Range(1e-3, 1e-2), "l2": Range(1e-4, 2e-2)}
+    if config.sampling.sampler != "none":
+        space |= _by_degree(config)
+        if config.objective.loss != "margin":
+            space["negative_weight"] = Choices((1.0, 2.0, 4.0))
+    return space
+
+
+def _by_degree(config: Config) -> dict[str, Choices | Range]:
+    excluded = config.sampling.in_range or config.sampling.sampler == "exhaustive"
+    return {} if excluded else {"by_degree": Choices((0.0, 0.5, 1.0))}
 
 
 def space_for(name: str, config: Config, has_rules: bool, fixed: Mapping[str, Any]) -> Space:

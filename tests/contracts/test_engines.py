@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -145,6 +147,18 @@ def test_corruptions_are_uniform() -> None:
         expected = side.size / N_ENTITIES
         chi_square = float(((counts - expected) ** 2 / expected).sum())
         assert chi_square < 73.0  # the 99.9 % quantile with 39 degrees of freedom
+
+
+def test_a_share_of_the_corruptions_follows_the_degrees() -> None:
+    data = a_graph(n_facts=4000)
+    data = dataclasses.replace(data, head=data.head // 4 * 4)  # hubs: 0, 4, 8, …
+    degree = np.bincount(np.concatenate([data.head, data.tail]), minlength=N_ENTITIES) / (2 * len(data))
+    for share in (0.5, 1.0):
+        _, heads, tails = drawn(settings("distmult", "rectifier", batch_size=4000, by_degree=share), data)
+        for side in (heads, tails):
+            counts = np.bincount(side.ravel(), minlength=N_ENTITIES)
+            expected = side.size * (share * degree + (1.0 - share) / N_ENTITIES)
+            assert float(((counts - expected) ** 2 / expected).sum()) < 73.0
 
 
 def test_filtered_corruptions_are_never_observed() -> None:

@@ -25,7 +25,9 @@ def tune(
         None, "--out", help="Study directory; studies/DATA-MODEL if not given. One that exists is gone on with."
     ),
     space: str = typer.Option(
-        "paper", help="'paper': the paper's grid of lr, dim and batch size; 'wide': all that matters."
+        "paper",
+        help="'paper': the paper's grid of lr, dim and batch size; 'wide': all that matters; "
+        "'near': what a dozen trials can search.",
     ),
     trials: int | None = typer.Option(
         None, help="Trials in all; the whole grid, or 50 in the wide space, if not given."

@@ -192,16 +192,19 @@ class FusedEngine:
             moments += [first, second]
         return tuple(moments)
 
-    def _constraints(self) -> tuple[npt.NDArray[np.int64], tuple[npt.NDArray[Any], ...]]:
+    def _constraints(self) -> tuple[npt.NDArray[np.int64], tuple[Any, ...]]:
         data = self.data
         observed = np.zeros(0, dtype=np.int64)
         if self.config.sampling.filter_observed:
             keys = triple_keys(data.head, data.relation, data.tail, data.n_entities, data.n_relations)
             observed = np.unique(keys)
-        nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
-        if not self.config.sampling.in_range:
-            return observed, (*nothing, *nothing)
-        return observed, (*_members(data.relation, data.head, data), *_members(data.relation, data.tail, data))
+        if self.config.sampling.in_range:
+            heads, tails = _members(data.relation, data.head, data), _members(data.relation, data.tail, data)
+            return observed, (*heads, *tails, np.uint64(0))
+        share = self.config.sampling.by_degree
+        ends = np.concatenate([data.head, data.tail]) if share else np.zeros(0, dtype=np.int32)
+        no_range = np.zeros(0, dtype=np.int64)
+        return observed, (no_range, ends, no_range, ends, np.uint64(share * 2**32))
 
     def _fact_arrays(self) -> tuple[npt.NDArray[Any], ...]:
         return self.data.head, self.data.relation, self.data.tail, self.data.confidence

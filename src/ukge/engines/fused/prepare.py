@@ -14,6 +14,7 @@ TRIES = 16
 DIGIT = 13
 PLACE_BITS = 32
 PLACE_MASK = (1 << PLACE_BITS) - 1
+LOW_BITS = (1 << 32) - 1
 allocating = nb.njit(**{**OPTIONS, "_nrt": True})
 
 
@@ -46,12 +47,13 @@ def is_observed(keys, key):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def corrupt(kept, relation, is_tail, counter, n, observed, offsets, members):  # type: ignore[no-untyped-def]
+def corrupt(kept, relation, is_tail, counter, n, observed, offsets, members, by_degree):  # type: ignore[no-untyped-def]
     """Draw one entity for the corrupted place of a fact whose other place holds `kept`.
 
-    With `offsets`, only entities seen at that place of the relation are drawn. With `observed` keys, an observed fact
-    is drawn again; where a relation's range is exhausted, the draw moves on to the next entity outside it. Only a head
-    with every entity as an observed tail has no unseen fact to offer, and keeps its last draw.
+    With `offsets`, only entities seen at that place of the relation are drawn; otherwise one of `members` in
+    `by_degree` of 2³² cases, and any entity in the others. With `observed` keys, an observed fact is drawn again; where
+    a relation's range is exhausted, the draw moves on to the next entity outside it. Only a head with every entity as
+    an observed tail has no unseen fact to offer, and keeps its last draw.
     """
     entity = np.int64(0)
     for attempt in range(TRIES):
@@ -59,6 +61,9 @@ def corrupt(kept, relation, is_tail, counter, n, observed, offsets, members):  #
         if len(offsets) > 0:
             first, last = offsets[relation], offsets[relation + 1]
             entity = np.int64(members[first + below(last - first, bits)])
+        elif bits & np.uint64(LOW_BITS) < by_degree:
+            # `below` takes the high bits, so that the low ones may decide.
+            entity = np.int64(members[below(len(members), bits)])
         else:
             entity = below(n, bits)
         if len(observed) == 0 or is_unseen(kept, relation, is_tail, entity, n, observed):
@@ -156,7 +161,7 @@ def prepare_batch(  # type: ignore[no-untyped-def]
     """
     fact_head, fact_relation, fact_tail, _ = facts
     rule_head, rule_relation, rule_tail, _, _ = rules
-    head_offsets, head_members, tail_offsets, tail_members = ranges
+    head_offsets, head_members, tail_offsets, tail_members, by_degree = ranges
     out_facts, out_rules, out_heads, out_tails = prepared
     start = first + batch * size
     n_facts = min(size, len(permutation) - start)
@@ -174,9 +179,9 @@ def prepare_batch(  # type: ignore[no-untyped-def]
         place = key + np.uint64(start + i) * np.uint64(2 * n_negatives)
         for j in range(n_negatives):
             even = place + np.uint64(2 * j)
-            t = corrupt(head, relation, True, even, n_entities, observed, tail_offsets, tail_members)
+            t = corrupt(head, relation, True, even, n_entities, observed, tail_offsets, tail_members, by_degree)
             odd = even + np.uint64(1)
-            h = corrupt(tail, relation, False, odd, n_entities, observed, head_offsets, head_members)
+            h = corrupt(tail, relation, False, odd, n_entities, observed, head_offsets, head_members, by_degree)
             entities[2 * n_rows + i * n_negatives + j] = t
             entities[2 * n_rows + (n_facts + i) * n_negatives + j] = h
     for i in range(n_rules):
