@@ -12,25 +12,31 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.serve.small_run import make_run
+from tests.serve.small_run import make_judged_run
 
 if not os.environ.get("UKGE_BROWSER"):
     collect_ignore_glob = ["test_*.py"]
 
 WIDE, PHONE = {"width": 1240, "height": 860}, {"width": 390, "height": 844}
 STARTED = re.compile(r"on (http://127\.0\.0\.1:\d+)/")
+PATIENCE = 60_000
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 @pytest.fixture(scope="session")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def address(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a service that runs; UKGE_BROWSER_RUN may name a run to show instead of a small one."""
+    assert browser.is_connected()
     named = os.environ.get("UKGE_BROWSER_RUN")
-    run = Path(named) if named else make_run(tmp_path_factory.mktemp("browser"))
+    run = (
+        Path(named)
+        if named
+        else make_judged_run(tmp_path_factory.mktemp("browser"), n_entities=300, n_facts=3_000, trees=40)
+    )
     command = [sys.executable, "-c", "from ukge.cli import main; main()", "serve", str(run), "--port", "0"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
@@ -52,7 +58,8 @@ def browser() -> Iterator[Browser]:
     """Headless Chromium, as Debian packages it."""
     path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     if path is None:
-        pytest.fail("there is no Chromium; on Debian: apt-get install chromium")
+        pytest.skip("there is no Chromium; on Debian: apt-get install chromium")
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield launched
@@ -90,7 +97,7 @@ def page(request: pytest.FixtureRequest, browser: Browser, address: str) -> Iter
         base_url=address,
     )
     opened = context.new_page()
-    opened.set_default_timeout(60_000)
+    opened.set_default_timeout(PATIENCE)
     watch = Watch(opened, address)
     yield opened
     folder = Path(os.environ.get("UKGE_SCREENSHOTS", "screenshots"))

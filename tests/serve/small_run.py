@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ukge import UKGE, UncertainGraph, open_dataset, write
+from ukge.evidence import Evidence
 from ukge.graph.synthetic import generate
 from ukge.graph.uncertain import concat
 
@@ -18,12 +19,21 @@ HOSTILE = [
 ]
 
 
-def make_run(home: Path, *, seed: int = 0, scorer: str = "distmult") -> Path:
+def make_run(
+    home: Path, *, seed: int = 0, scorer: str = "distmult", n_entities: int = 300, n_facts: int = 3_000
+) -> Path:
     """Train a run for two epochs, with PyTorch, so that no test waits for a compiler."""
-    world = generate(n_entities=300, n_facts=3_000, seed=seed).graph
+    world = generate(n_entities=n_entities, n_facts=n_facts, seed=seed).graph
     home.mkdir(parents=True, exist_ok=True)
     data = home / "world.tsv"
     write(concat([world, UncertainGraph.from_facts(HOSTILE)]), data)
     model = UKGE("ukge-logi", dim=16, epochs=2, every=1, lr=0.02, batch_size=256, engine="torch", scorer=scorer)
     model.fit(open_dataset(data), out=home / "run", reference=str(data))
     return home / "run"
+
+
+def make_judged_run(home: Path, *, n_entities: int = 160, n_facts: int = 900, trees: int = 8) -> Path:
+    """Train a smaller run and fit evidence to it, with few trees."""
+    run = make_run(home, n_entities=n_entities, n_facts=n_facts)
+    Evidence.fit(run, open_dataset(home / "world.tsv"), iterations=trees, folds=2).save(run / "evidence")
+    return run

@@ -28,7 +28,7 @@ def fact(snapshot: Snapshot) -> dict[str, str]:
 def test_one_fact_has_the_models_confidence(client: TestClient, model: UKGE, fact: dict[str, str]) -> None:
     told = client.get("/v1/confidence", params=fact).json()
     assert told["confidence"] == pytest.approx(float(model.predict([tuple(fact.values())])[0]), abs=1e-6)
-    assert told["interval"] is None
+    assert 0 <= told["interval"]["low"] <= told["confidence"] <= told["interval"]["high"] <= 1
     assert told["observed"] is not None
 
 
@@ -162,6 +162,11 @@ def test_rules_come_with_figures_and_examples(client: TestClient, snapshot: Snap
     for example in first["examples"]:
         truth = sum(each["confidence"] for each in example["body"]) - (len(example["body"]) - 1)
         assert example["truth"] == pytest.approx(truth, abs=1e-9)
+    ratios = [each.measures.hit_ratio for each in snapshot.rulebook.get().scored]
+    doubtful = min(range(len(ratios)), key=ratios.__getitem__)
+    assert ratios[doubtful] < 1
+    heads = [each["head"]["observed"] is None for each in client.get(f"/v1/rules/{doubtful}").json()["examples"]]
+    assert set(heads) == {True, False}
     relation = next(iter(snapshot.rulebook.get().scored)).rule.head.relation
     some = client.get("/v1/rules", params={"relation": relation}).json()
     assert all(relation in each["rule"] for each in some["rules"])
@@ -180,9 +185,13 @@ def test_reliability_audit_and_info_tell_of_the_run(client: TestClient, snapshot
     reliability = client.get("/v1/reliability").json()
     assert reliability["part"] == "test"
     assert sum(each["facts"] for each in reliability["bins"]) == len(snapshot.dataset.test)
+    negatives = reliability["with_negatives"]
+    assert reliability["negatives"] == "drawn"
+    assert sum(each["facts"] for each in negatives["bins"]) == 2 * len(snapshot.dataset.test)
     assert client.get("/v1/audit").json()["whole"]["rows"] == len(snapshot.dataset.whole())
     info = client.get("/v1/info").json()
     assert (info["run"], info["model"], info["opinion"]) == ("run", "ukge-logi", "model")
+    assert info["bounds"] == "validation"
     assert info["limits"]["k"] == 50
     assert str(snapshot.run.path.parent) not in str(info)
 

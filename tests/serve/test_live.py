@@ -15,6 +15,7 @@ from ukge.serve.app import create_app
 from ukge.serve.deadlines import Deadline
 from ukge.serve.live import Live
 from ukge.serve.ranking import RankQuery
+from ukge.serve.settings import Limits
 from ukge.serve.snapshot import Snapshot
 from ukge.serve.topk import Found, Wanted
 
@@ -34,13 +35,13 @@ def switch(link: Path, target: Path) -> None:
 def test_requests_under_way_are_answered_by_the_run_they_began_with(run: Path, other: Path, tmp_path: Path) -> None:
     link = tmp_path / "current"
     link.symlink_to(run)
-    _, service = create_app(link, explorer=False, watch_seconds=None)
+    _, service = create_app(link, explorer=False, watch_seconds=None, limits=Limits(seconds=600))
     old = service.snapshot
     release = threading.Event()
     search = old.exact.search
 
     def slowly(wanted: Sequence[Wanted], deadline: Deadline) -> list[Found]:
-        release.wait(10)
+        release.wait(600)
         return search(wanted, deadline)
 
     async def scenario() -> None:
@@ -52,6 +53,7 @@ def test_requests_under_way_are_answered_by_the_run_they_began_with(run: Path, o
         switch(link, other)
         assert await service.live.reload()
         assert service.snapshot is not old
+        assert all(service.info().ready.values())
         release.set()
         answers = await asyncio.gather(*tasks)
         old.exact.search = search  # type: ignore[method-assign]
@@ -91,10 +93,8 @@ def test_the_watch_sees_a_new_run_and_only_a_new_one(run: Path, other: Path, tmp
         await asyncio.sleep(0.2)
         assert live.reloads == 0
         switch(link, other)
-        for _ in range(500):
+        while not live.reloads:
             await asyncio.sleep(0.02)
-            if live.reloads:
-                break
         await asyncio.sleep(0.2)
         watching.cancel()
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from tests.serve.small_run import make_judged_run
 
-from ukge import open_dataset
 from ukge.errors import RunError
 from ukge.evidence import Evidence
 from ukge.serve.app import create_app
@@ -17,13 +17,15 @@ from ukge.serve.snapshot import Snapshot
 
 
 @pytest.fixture(scope="module")
-def judged(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with evidence."""
-    copy = tmp_path_factory.mktemp("judged") / "run"
-    shutil.copytree(run, copy)
-    dataset = open_dataset(run.parent / "world.tsv")
-    Evidence.fit(copy, dataset, iterations=20, folds=2).save(copy / "evidence")
-    return copy
+    return make_judged_run(tmp_path_factory.mktemp("judged"))
+
+
+@pytest.fixture(scope="module")
+def snapshot(judged: Path) -> Snapshot:
+    """The run with evidence, opened."""
+    return Snapshot.open(judged)
 
 
 @pytest.fixture(scope="module")
@@ -72,10 +74,9 @@ def test_complete_and_doubtful_ask_the_evidence(asking: TestClient, snapshot: Sn
     assert (doubts["opinion"], len(doubts["facts"])) == ("evidence", 5)
 
 
-def test_evidence_of_another_graph_is_refused(judged: Path, tmp_path: Path) -> None:
-    from tests.serve.small_run import make_run
-
-    other = make_run(tmp_path, seed=3)
+def test_evidence_of_another_graph_is_refused(judged: Path, run: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(run, other)
     shutil.copytree(judged / "evidence", other / "evidence")
     with pytest.raises(RunError, match="another graph"):
         Snapshot.open(other)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -94,9 +95,14 @@ def test_mapped_weights_are_those_of_the_file(run: Path) -> None:
     assert (run / "weights.safetensors").read_bytes() == before
 
 
-def test_the_index_is_built_kept_and_its_recall_told(tmp_path: Path) -> None:
-    run = make_run(tmp_path)
-    snapshot = Snapshot.open(run, index_above=100)
+@pytest.fixture
+def own(run: Path, tmp_path: Path) -> Path:
+    """A copy of the run that an index may be put into."""
+    return Path(shutil.copytree(run, tmp_path / "own"))
+
+
+def test_the_index_is_built_kept_and_its_recall_told(own: Path) -> None:
+    snapshot = Snapshot.open(own, index_above=100)
     assert snapshot.searcher is snapshot.exact
     snapshot.warm()
     assert snapshot.index is not None
@@ -105,10 +111,10 @@ def test_the_index_is_built_kept_and_its_recall_told(tmp_path: Path) -> None:
     told = searcher.describe()
     assert told["kind"] == "approximate"
     assert told["recall"] == pytest.approx(1.0, abs=0.05)
-    assert sorted(file.name for file in (run / FOLDER).iterdir()) == ["entities.usearch", "manifest.json"]
-    written = (run / FOLDER / "entities.usearch").stat().st_mtime_ns
-    again = approximate(run, snapshot.weights, snapshot.observed, snapshot.exact)
-    assert (run / FOLDER / "entities.usearch").stat().st_mtime_ns == written
+    assert sorted(file.name for file in (own / FOLDER).iterdir()) == ["entities.usearch", "manifest.json"]
+    written = (own / FOLDER / "entities.usearch").stat().st_mtime_ns
+    again = approximate(own, snapshot.weights, snapshot.observed, snapshot.exact)
+    assert (own / FOLDER / "entities.usearch").stat().st_mtime_ns == written
     query = snapshot.weights.tail_query(5, 1)
     known = np.array([0, 1, 2, 3])
     exact = snapshot.exact.search([Wanted(query, 10, without=known)], Deadline(10))[0]
@@ -121,12 +127,11 @@ def test_the_index_is_built_kept_and_its_recall_told(tmp_path: Path) -> None:
     )
 
 
-def test_a_damaged_or_foreign_index_is_built_again(tmp_path: Path) -> None:
-    run = make_run(tmp_path)
-    snapshot = Snapshot.open(run)
-    arguments = (run, snapshot.weights, snapshot.observed, snapshot.exact)
+def test_a_damaged_or_foreign_index_is_built_again(own: Path) -> None:
+    snapshot = Snapshot.open(own)
+    arguments = (own, snapshot.weights, snapshot.observed, snapshot.exact)
     approximate(*arguments)
-    file = run / FOLDER / "entities.usearch"
+    file = own / FOLDER / "entities.usearch"
     content = file.read_bytes()
     file.write_bytes(content[: len(content) // 2])
     assert isinstance(approximate(*arguments), ApproximateSearch)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -27,7 +28,7 @@ from ukge.serve.problems import (
     unknown_name,
 )
 from ukge.serve.service import Service
-from ukge.serve.snapshot import UnknownNameError
+from ukge.serve.snapshot import Snapshot, UnknownNameError
 from ukge.serve.work import OverloadedError
 
 DESCRIPTION = """How likely a fact is, which answers fit a query, and why. Confidences are numbers from 0 to 1.
@@ -64,8 +65,7 @@ def create_api(service: Service) -> FastAPI:
     for routes in (ask_routes, browse_routes, status_routes):
         app.include_router(routes.router(service))
     _handle_errors(app, service)
-    plain = app.openapi
-    app.openapi = lambda: _document(app, plain(), service)  # type: ignore[method-assign]
+    app.openapi = _document(app.openapi, service)  # type: ignore[method-assign]
     return app
 
 
@@ -73,14 +73,23 @@ def _reference() -> dict[str, str]:
     return {"$ref": "#/components/schemas/ProblemDocument"}
 
 
-def _document(app: FastAPI, document: dict[str, Any], service: Service) -> dict[str, Any]:
-    schemas = document.setdefault("components", {}).setdefault("schemas", {})
-    if "ProblemDocument" not in schemas:
-        told = ProblemDocument.model_json_schema(ref_template="#/components/schemas/{model}")
-        schemas |= told.pop("$defs", {})
-        schemas["ProblemDocument"] = told
-        with_examples(document, service.snapshot, service.limits)
-        app.openapi_schema = document
+def _document(plain: Callable[[], dict[str, Any]], service: Service) -> Callable[[], dict[str, Any]]:
+    """Return what makes the OpenAPI document, with examples from the run that is served then."""
+    kept: tuple[Snapshot, dict[str, Any]] | None = None
+
+    def document() -> dict[str, Any]:
+        nonlocal kept
+        snapshot = service.snapshot
+        if kept is None or kept[0] is not snapshot:
+            made = deepcopy(plain())
+            schemas = made.setdefault("components", {}).setdefault("schemas", {})
+            told = ProblemDocument.model_json_schema(ref_template="#/components/schemas/{model}")
+            schemas |= told.pop("$defs", {})
+            schemas["ProblemDocument"] = told
+            with_examples(made, snapshot, service.limits)
+            kept = snapshot, made
+        return kept[1]
+
     return document
 
 

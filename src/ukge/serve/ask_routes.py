@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from ukge.serve import schema
-from ukge.serve.base import COVERAGE
+from ukge.serve.opinion import COVERAGE
 from ukge.serve.ranking import RankQuery, Seen
 from ukge.serve.schema import LONGEST_NAME
 from ukge.serve.service import Service

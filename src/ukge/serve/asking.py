@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ukge.serve import schema
-from ukge.serve.base import COVERAGE, Base, interval, predicted_facts, stated
+from ukge.serve.base import Base, interval, predicted_facts, stated
 from ukge.serve.deadlines import Deadline
-from ukge.serve.opinion import Asked
+from ukge.serve.opinion import COVERAGE, Asked
 from ukge.serve.problems import invalid
 from ukge.serve.ranking import Ranking, RankQuery
 
@@ -38,7 +38,8 @@ class Asking(Base):
             ranked = await self.do(lambda _: ranking.finish(found))
             bounds = await self.do(lambda _: snapshot.opinion.interval(ranked.facts, query.coverage))
         else:
-            ranked, bounds = ranking.finish(found), None
+            ranked = ranking.finish(found)
+            bounds = snapshot.model.interval_of(np.array(ranked.confidence), query.coverage)
         names = snapshot.entities.decode(np.array(ranked.entity, dtype=np.int64)).to_pylist()
         answers = [
             schema.Answer(entity=name, confidence=value, observed=kept, interval=interval(bounds, row))
@@ -57,6 +58,8 @@ class Asking(Base):
         """Return the confidence of a fact with its reasons."""
         snapshot = self.snapshot
         triple = snapshot.triple(head, relation, tail)
+        if snapshot.opinion is snapshot.model:
+            await self.found(snapshot.rulebook)
         told = await self.do(lambda deadline: snapshot.opinion.explain(triple, deadline))
         reasons = [
             schema.ReasonOut(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from ukge.serve import schema
-from ukge.serve.deadlines import Deadline
+from ukge.serve.deadlines import Deadline, Later, NotReadyError
 from ukge.serve.live import Live
 from ukge.serve.observed import Facts
-from ukge.serve.opinion import Floats, Stated, Triple
+from ukge.serve.opinion import COVERAGE, Floats, Stated, Triple
 from ukge.serve.problems import invalid
 from ukge.serve.settings import Limits
 from ukge.serve.snapshot import Snapshot, UnknownNameError
@@ -17,8 +18,10 @@ from ukge.serve.work import Work
 
 T = TypeVar("T")
 
-COVERAGE = 0.9
 NEAR_WHILE_WAITING = 16
+
+PATIENCE = 0.5
+"""Share of a request's time that it may wait for what is being prepared."""
 
 
 class Base:
@@ -36,6 +39,16 @@ class Base:
         """Return what `work` returns, done in a thread, before the time limit."""
         deadline = Deadline(self.limits.seconds)
         return await self.work.do(lambda: work(deadline))
+
+    async def found(self, later: Later[T]) -> T:
+        """Return what is prepared in the background; whoever waits for it keeps no thread from others."""
+        later.start()
+        deadline = Deadline(PATIENCE * self.limits.seconds)
+        while not later.ready:
+            if deadline.left == 0:
+                raise NotReadyError(later.what)
+            await asyncio.sleep(min(0.05, deadline.left))
+        return later.get()
 
     async def near(self, unknown: UnknownNameError) -> list[str]:
         """Return names that look like an unknown one; none while others wait, for whom there is more to do."""

@@ -14,7 +14,7 @@ from ukge.serve.names import Match, category, label
 from ukge.serve.observed import Facts
 from ukge.serve.problems import Problem
 from ukge.serve.rulebook import Rulebook
-from ukge.serve.snapshot import Snapshot
+from ukge.serve.snapshot import Curve, Snapshot
 
 As = Literal["head", "tail", "both"]
 
@@ -72,7 +72,7 @@ class Browsing(Base):
         snapshot = self.snapshot
         if relation is not None:
             snapshot.relation(relation)
-        book = await self.do(snapshot.rulebook.get)
+        book = await self.found(snapshot.rulebook)
         numbers = book.matching(relation, search)
         shown = [rule_out(book, number) for number in numbers[offset : offset + limit]]
         return schema.RulesResponse(total=len(numbers), offset=offset, rules=shown)
@@ -81,7 +81,7 @@ class Browsing(Base):
         """Return one rule with examples."""
         self.check_size(limit, "query.limit")
         snapshot = self.snapshot
-        book = await self.do(snapshot.rulebook.get)
+        book = await self.found(snapshot.rulebook)
         if not 0 <= number < len(book.scored):
             raise Problem(404, "unknown-rule", f"There is no rule {number}; there are {len(book.scored):,}, from 0 on.")
         examples = await self.do(lambda _: _examples(snapshot, book, number, limit))
@@ -92,7 +92,7 @@ class Browsing(Base):
         self.check_size(limit, "query.limit")
         snapshot = self.snapshot
         only = None if relation is None else snapshot.relation(relation)
-        doubts = await self.do(snapshot.doubts.get)
+        doubts = await self.found(snapshot.doubts)
         shown = [each for each in doubts if only is None or each.relation == only][:limit]
         facts = [
             schema.DoubtOut(
@@ -108,24 +108,24 @@ class Browsing(Base):
 
     async def reliability(self) -> schema.ReliabilityResponse:
         """Return whether confidences mean what they say."""
-        quality = await self.do(self.snapshot.quality.get)
-        columns = (quality.curve.predicted.tolist(), quality.curve.observed.tolist(), quality.curve.facts.tolist())
-        bins = [schema.Bin(predicted=p, observed=o, facts=n) for p, o, n in zip(*columns, strict=True)]
-        figures = quality.figures
+        quality = await self.found(self.snapshot.quality)
+        held, negatives = quality.held, quality.with_negatives
         return schema.ReliabilityResponse(
-            part=quality.part, facts=figures.facts, ece=figures.ece, spearman=finite(figures.spearman), bins=bins
+            part=quality.part,
+            **dict(curve_out(held)),
+            with_negatives=None if negatives is None else curve_out(negatives),
+            negatives="drawn" if quality.drawn else "given",
         )
 
     async def audit(self) -> schema.AuditResponse:
         """Return the audit of the data."""
-        found = await self.do(self.snapshot.audit.get)
+        found = await self.found(self.snapshot.audit)
         return schema.AuditResponse.model_validate(found.to_dict())
 
     def info(self) -> schema.InfoResponse:
         """Return what is served."""
         snapshot, limits = self.snapshot, self.limits
         result = snapshot.manifest.get("result") or {}
-        later = (snapshot.rulebook, snapshot.audit, snapshot.quality, snapshot.doubts)
         return schema.InfoResponse(
             run=snapshot.name,
             model=snapshot.manifest["model"],
@@ -135,6 +135,7 @@ class Browsing(Base):
             facts=len(snapshot.observed),
             strong_above=snapshot.tau,
             opinion=snapshot.opinion.kind,
+            bounds=snapshot.opinion.bounds,
             search=schema.Search.model_validate(snapshot.searcher.describe()),
             epochs=result.get("epochs"),
             metric=result.get("metric"),
@@ -142,7 +143,7 @@ class Browsing(Base):
             version=__version__,
             loaded=self.live.loaded.isoformat(timespec="seconds"),
             reloads=self.live.reloads,
-            ready={each.what.removeprefix("the "): each.ready for each in later},
+            ready={each.what.removeprefix("the "): each.ready for each in snapshot.later},
             limits=schema.LimitsOut(
                 body_bytes=limits.body_bytes, facts=limits.facts, k=limits.k, seconds=limits.seconds
             ),
@@ -163,6 +164,14 @@ def rule_out(book: Rulebook, number: int) -> schema.RuleOut:
         head_coverage=measures.head_coverage,
         head_mean=finite(measures.head_mean),
     )
+
+
+def curve_out(curve: Curve) -> schema.Curve:
+    """Return a reliability curve with its figures."""
+    columns = (curve.bins.predicted.tolist(), curve.bins.observed.tolist(), curve.bins.facts.tolist())
+    bins = [schema.Bin(predicted=p, observed=o, facts=n) for p, o, n in zip(*columns, strict=True)]
+    figures = curve.figures
+    return schema.Curve(facts=figures.facts, ece=figures.ece, spearman=finite(figures.spearman), bins=bins)
 
 
 def finite(value: float) -> float | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -75,6 +75,11 @@ class Later(Generic[T]):
             raise self._error
         return self._found  # type: ignore[return-value]
 
+    def wait(self) -> None:
+        """Wait until the value, or a failure, is there."""
+        self.start()
+        self._done.wait()
+
     def _work(self) -> None:
         try:
             self._found = self._find()
@@ -82,3 +87,16 @@ class Later(Generic[T]):
             self._error = error
         finally:
             self._done.set()
+
+
+def one_after_another(laters: Sequence[Later[Any]]) -> None:
+    """Find values in their order in the background, so that requests have to share the processor with one at a time.
+
+    A value that is asked for before its turn is found at once.
+    """
+
+    def work() -> None:
+        for later in laters:
+            later.wait()
+
+    threading.Thread(target=work, name="ukge preparation", daemon=True).start()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from ukge.errors import RunError
 from ukge.serve.deadlines import Deadline
 from ukge.serve.model_opinion import ModelOpinion
 from ukge.serve.observed import Floats
-from ukge.serve.opinion import Asked, Completion, Doubt, Explanation, Reason, Stated, Triple
+from ukge.serve.opinion import COVERAGE, Asked, BoundsFrom, Completion, Doubt, Explanation, Reason, Stated, Triple
 
 if TYPE_CHECKING:
     from ukge.evidence import Evidence
@@ -25,7 +25,6 @@ WIDER = 5
 """Unseen facts that the model proposes for each that the evidence keeps."""
 
 BLOCK = 20_000
-COVERAGE = 0.9
 
 
 class EvidenceOpinion:
@@ -52,16 +51,25 @@ class EvidenceOpinion:
             )
         return cls(evidence, model)
 
+    @property
+    def bounds(self) -> BoundsFrom:
+        """What bounds are taken from."""
+        return "evidence"
+
     def confidence(self, facts: Sequence[Triple]) -> Floats:
         """Return the evidence's confidence of each fact."""
-        return self._predict(*_columns(facts))
+        return self._predict(facts, assume_holds=False)
+
+    def confidence_if_held(self, facts: Sequence[Triple]) -> Floats:
+        """Return how confident a fact each is, taken to be one."""
+        return self._predict(facts, assume_holds=True)
 
     def interval(self, facts: Sequence[Triple], coverage: float) -> tuple[Floats, Floats] | None:
         """Return the bounds of each confidence."""
         if not facts:
             return np.zeros(0), np.zeros(0)
-        low, high = self._evidence.interval([self._named(fact) for fact in facts], coverage)
-        return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+        head, relation, tail = _columns(facts)
+        return self._evidence.interval_of(self._evidence.evidence.columns(head, relation, tail), relation, coverage)
 
     def explain(self, fact: Triple, deadline: Deadline) -> Explanation:
         """Return the evidence's own reasons with their contributions, which add up to the confidence."""
@@ -94,9 +102,11 @@ class EvidenceOpinion:
             for each in doubt(self._evidence, k=limit)
         ]
 
-    def _predict(self, head: npt.NDArray[Any], relation: npt.NDArray[Any], tail: npt.NDArray[Any]) -> Floats:
+    def _predict(self, facts: Sequence[Triple], *, assume_holds: bool) -> Floats:
+        head, relation, tail = _columns(facts)
+        predict = self._evidence.predict_ids
         parts = [
-            np.asarray(self._evidence.predict_ids(head[rows], relation[rows], tail[rows]), dtype=np.float64)
+            np.asarray(predict(head[rows], relation[rows], tail[rows], assume_holds=assume_holds), dtype=np.float64)
             for rows in _blocks(len(head))
         ]
         return np.concatenate(parts) if parts else np.zeros(0)

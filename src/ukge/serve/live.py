@@ -28,6 +28,7 @@ class Live:
         self.metrics = metrics or Metrics()
         self._signature = signature(path)
         self.reloads = 0
+        self._one_at_a_time = asyncio.Lock()
         self._take(open_run(path))
 
     def _take(self, snapshot: Snapshot) -> None:
@@ -37,20 +38,24 @@ class Live:
         self.metrics.entities.set(len(snapshot.entities))
 
     async def reload(self) -> bool:
-        """Open the run again; if it is refused, the one that is served stays. Return whether the new one is served."""
-        self._signature = await asyncio.to_thread(signature, self._path)
-        try:
-            fresh = await asyncio.to_thread(self._open, self._path)
-            await asyncio.to_thread(fresh.warm)
-        except (UkgeError, OSError, ValueError) as error:
-            self.metrics.reloads.labels("refused").inc()
-            log.warning("the new run is refused, the old one is still served: %s", error)
-            return False
-        self._take(fresh)
-        self.reloads += 1
-        self.metrics.reloads.labels("loaded").inc()
-        log.info("now serving the new run in %s", self._path)
-        return True
+        """Open the run again and serve it once all of it is prepared; return whether it is served.
+
+        If it is refused, the one that is served stays.
+        """
+        async with self._one_at_a_time:
+            self._signature = await asyncio.to_thread(signature, self._path)
+            try:
+                fresh = await asyncio.to_thread(self._open, self._path)
+                await asyncio.to_thread(fresh.prepare)
+            except (UkgeError, OSError, ValueError) as error:
+                self.metrics.reloads.labels("refused").inc()
+                log.warning("the new run is refused, the old one is still served: %s", error)
+                return False
+            self._take(fresh)
+            self.reloads += 1
+            self.metrics.reloads.labels("loaded").inc()
+            log.info("now serving the new run in %s", self._path)
+            return True
 
     async def watch(self, every: float) -> None:
         """Reload whenever the run directory changes, once it has stopped changing."""

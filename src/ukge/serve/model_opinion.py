@@ -8,12 +8,13 @@ from typing import Literal
 import numpy as np
 
 from ukge.graph.vocabulary import Vocabulary
+from ukge.serve.bounds import ErrorBounds
 from ukge.serve.completion import complete
 from ukge.serve.deadlines import Deadline
 from ukge.serve.grounding import GroundBody, Grounder
 from ukge.serve.names import label
 from ukge.serve.observed import Facts, Floats, Observed
-from ukge.serve.opinion import Asked, Completion, Doubt, Explanation, Reason, Stated, Triple
+from ukge.serve.opinion import COVERAGE, Asked, BoundsFrom, Completion, Doubt, Explanation, Reason, Stated, Triple
 from ukge.serve.rulebook import Rulebook
 from ukge.serve.weights import Weights
 
@@ -35,22 +36,38 @@ class ModelOpinion:
         entities: Vocabulary,
         relations: Vocabulary,
         rulebook: Callable[[Deadline], Rulebook],
+        bounds: Callable[[], ErrorBounds | None],
     ) -> None:
         self._weights = weights
         self._observed = observed
         self.entities = entities
         self.relations = relations
         self._rulebook = rulebook
+        self._bounds = bounds
         self._grounder = Grounder(observed, relations)
+
+    @property
+    def bounds(self) -> BoundsFrom:
+        """What bounds are taken from."""
+        return "nothing" if self._bounds() is None else "validation"
 
     def confidence(self, facts: Sequence[Triple]) -> Floats:
         """Return the model's confidence of each fact."""
         head, relation, tail = np.array(facts, dtype=np.int64).reshape(-1, 3).T
         return self._weights.confidence(head, relation, tail)
 
-    def interval(self, facts: Sequence[Triple], coverage: float) -> None:  # noqa: ARG002
-        """Return None: a model alone knows no bounds."""
-        return
+    def confidence_if_held(self, facts: Sequence[Triple]) -> Floats:
+        """Return the same: a model has one reading."""
+        return self.confidence(facts)
+
+    def interval(self, facts: Sequence[Triple], coverage: float) -> tuple[Floats, Floats] | None:
+        """Return bounds as wide as the model's errors on validation facts and negative links."""
+        return self.interval_of(self.confidence(facts), coverage)
+
+    def interval_of(self, predicted: Floats, coverage: float) -> tuple[Floats, Floats] | None:
+        """Return the bounds of confidences that are at hand."""
+        bounds = self._bounds()
+        return None if bounds is None else bounds.interval(predicted, coverage)
 
     def complete(self, asked: Asked, deadline: Deadline) -> Completion:
         """Return the unseen facts of the highest confidence."""
@@ -67,7 +84,9 @@ class ModelOpinion:
     def explain(self, fact: Triple, deadline: Deadline) -> Explanation:
         """Return the model's confidence, and what the graph holds that speaks for or against the fact."""
         reasons = [*self._stored(fact), *self._rules(fact, deadline), *self._pair(fact), *self._analogues(fact)]
-        return Explanation(float(self.confidence([fact])[0]), None, None, tuple(reasons))
+        bounds = self.interval([fact], COVERAGE)
+        interval = None if bounds is None else (float(bounds[0][0]), float(bounds[1][0]))
+        return Explanation(float(self.confidence([fact])[0]), interval, None, tuple(reasons))
 
     def _stored(self, fact: Triple) -> Iterator[Reason]:
         stored = self._observed.confidence(*fact)

@@ -15,7 +15,13 @@ import numpy.typing as npt
 from ukge.serve.deadlines import Deadline
 
 Triple = tuple[int, int, int]
+
+COVERAGE = 0.9
+"""Share of facts that an interval covers unless another is asked for."""
 Floats = npt.NDArray[np.float64]
+
+BoundsFrom = Literal["evidence", "validation", "nothing"]
+"""Whether bounds come from evidence, from the model's errors on validation facts, or are not known."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +93,15 @@ class Opinion(Protocol):
 
     kind: Literal["model", "evidence"]
 
+    @property
+    def bounds(self) -> BoundsFrom:
+        """What bounds are taken from."""
+
     def confidence(self, facts: Sequence[Triple]) -> Floats:
-        """Return the confidence of each fact."""
+        """Return the confidence of each fact, which may be false."""
+
+    def confidence_if_held(self, facts: Sequence[Triple]) -> Floats:
+        """Return the confidence of each fact, taken to be one of the graph."""
 
     def interval(self, facts: Sequence[Triple], coverage: float) -> tuple[Floats, Floats] | None:
         """Return the bounds of each confidence, or None if this opinion has none."""

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
+from ukge.graph.keys import contains, triple_keys
 from ukge.graph.uncertain import UncertainGraph
 from ukge.logic.grounding import GroundingSettings, ground
 from ukge.logic.measures import ScoredRule
 from ukge.logic.mining import MiningSettings, mine
 from ukge.logic.rules import Rule
 
-EXAMPLES = 5
+EXAMPLES, EXAMPLES_KEPT = 5, 256
 EXAMPLE_BUDGET = 2_000_000
 """Ground rules that may be made to choose a rule's examples from."""
 
@@ -40,6 +43,7 @@ class Rulebook:
             by_head[one.rule.head.relation].append(one.rule)
         self._by_head = by_head
         self._measures = {one.rule: one.measures for one in self.scored}
+        self.examples = lru_cache(maxsize=EXAMPLES_KEPT)(self._examples)
 
     @classmethod
     def mined(cls, train: UncertainGraph, tau: float) -> Rulebook:
@@ -65,26 +69,34 @@ class Rulebook:
             if (relation is None or relation in one.rule.relations) and wanted in str(one.rule).casefold()
         ]
 
-    def examples(self, number: int, limit: int = EXAMPLES) -> list[Example]:
+    def _examples(self, number: int, limit: int = EXAMPLES) -> list[Example]:
         """Return ground rules with the truest bodies, some with an observed head and some with an unseen one."""
         rule = self.scored[number].rule
         relations = {self.train.relations.index[name] for name in rule.relations}
-        graph = self.train[np.flatnonzero(np.isin(self.train.relation, sorted(relations)))]
-        settings = GroundingSettings(strong=self._tau, unseen_only=False, best_only=True, budget=EXAMPLE_BUDGET)
-        table = ground(graph, [rule], settings).read()
-        rows = np.argsort(-table["body"].to_numpy(), kind="stable")
-        heads = [table[name].to_numpy() for name in ("head", "relation", "tail")]
-        facts = [table[f"fact_{place}"].to_numpy(zero_copy_only=False) for place in range(1, len(rule) + 1)]
         original = np.flatnonzero(np.isin(self.train.relation, sorted(relations)))
-        seen: dict[int, int] = defaultdict(int)
-        chosen = []
-        for row in rows.tolist():
-            # One head entity fills a whole list otherwise, and a list of the same is no example of the rule.
-            if seen[int(heads[0][row])] < 1:
-                seen[int(heads[0][row])] += 1
-                body = tuple(int(original[int(column[row])]) for column in facts)
-                triple = (int(heads[0][row]), int(heads[1][row]), int(heads[2][row]))
-                chosen.append(Example(body, float(table["body"][row].as_py()), triple))
-            if len(chosen) == limit:
-                break
-        return chosen
+        settings = GroundingSettings(strong=self._tau, unseen_only=False, best_only=True, budget=EXAMPLE_BUDGET)
+        table = ground(self.train[original], [rule], settings).read()
+        truth = table["body"].to_numpy()
+        head = np.stack([table[name].to_numpy() for name in ("head", "relation", "tail")], axis=1)
+        facts = [table[f"fact_{place}"].to_numpy(zero_copy_only=False) for place in range(1, len(rule) + 1)]
+        columns = head[:, 0], head[:, 1], head[:, 2]
+        keys = triple_keys(*columns, self.train.n_entities, self.train.n_relations)
+        observed = contains(np.unique(self.train.keys()), keys)
+        order = _various(np.argsort(-truth, kind="stable"), head[:, 0])
+        unseen = order[~observed[order]][: limit // 2]
+        seen = order[observed[order]][: limit - len(unseen)]
+        chosen = np.concatenate([seen, order[~observed[order]][: limit - len(seen)]])
+        return [
+            Example(
+                tuple(int(original[int(column[row])]) for column in facts),
+                float(truth[row]),
+                (int(head[row, 0]), int(head[row, 1]), int(head[row, 2])),
+            )
+            for row in chosen.tolist()
+        ]
+
+
+def _various(order: npt.NDArray[np.int64], entity: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return of each entity only the first row: one would fill a list otherwise, and that is no example of a rule."""
+    _, first = np.unique(entity[order], return_index=True)
+    return order[np.sort(first)]

@@ -227,14 +227,21 @@ class Bin(BaseModel):
     facts: int
 
 
-class ReliabilityResponse(BaseModel):
-    """Whether confidences mean what they say, on facts that were kept from training."""
+class Curve(BaseModel):
+    """A reliability curve with its figures."""
 
-    part: str
     facts: int
     ece: float = Field(description="Expected calibration error over bins of equal mass.")
     spearman: float | None
     bins: list[Bin]
+
+
+class ReliabilityResponse(Curve):
+    """Whether confidences mean what they say, on facts that were kept from training, taken to be facts."""
+
+    part: str
+    with_negatives: Curve | None = Field(description="The same for these facts and as many negative links.")
+    negatives: Literal["given", "drawn"] = Field(description="Whether the data set brought the negative links.")
 
 
 class AuditResponse(BaseModel):
@@ -266,6 +273,10 @@ class InfoResponse(BaseModel):
     facts: int
     strong_above: float
     opinion: Literal["model", "evidence"]
+    bounds: Literal["evidence", "validation", "nothing"] = Field(
+        description="What intervals come from: the evidence, or the model's errors on validation facts and as many "
+        "negative links."
+    )
     search: Search
     epochs: int | None
     metric: str | None

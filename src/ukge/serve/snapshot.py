@@ -13,14 +13,16 @@ from ukge.errors import DataError, RunError
 from ukge.evaluation.calibration import Calibration, Reliability, calibration, reliability
 from ukge.graph.audit import Audit, audit
 from ukge.graph.dataset import Dataset
+from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.predict import dataset_of
 from ukge.runs import Run
-from ukge.serve.deadlines import Deadline, Later
+from ukge.serve.bounds import ErrorBounds, negatives_like
+from ukge.serve.deadlines import Later, one_after_another
 from ukge.serve.evidence_opinion import EvidenceOpinion
 from ukge.serve.model_opinion import ModelOpinion
 from ukge.serve.names import NameIndex
 from ukge.serve.observed import Observed
-from ukge.serve.opinion import Doubt, Opinion, Triple
+from ukge.serve.opinion import COVERAGE, Doubt, Floats, Opinion, Triple
 from ukge.serve.rulebook import Rulebook
 from ukge.serve.topk import ExactSearch, Searcher
 from ukge.serve.weights import Weights
@@ -30,12 +32,30 @@ NEAR, LONGEST_NEAR = 5, 200
 
 
 @dataclass(frozen=True, eq=False)
+class Curve:
+    """Predicted against stored confidences."""
+
+    figures: Calibration
+    bins: Reliability
+
+    @classmethod
+    def of(cls, predicted: Floats, facts: UncertainGraph) -> Curve:
+        """Compare predictions with the confidences of facts."""
+        return cls(calibration(predicted, facts.confidence), reliability(predicted, facts.confidence))
+
+
+@dataclass(frozen=True, eq=False)
 class Quality:
-    """How well confidences mean what they say, on facts that were kept from training."""
+    """How well confidences mean what they say, on facts that were kept from training.
+
+    `held` takes them to be facts; `with_negatives` is of the same facts and as many negative links, which may be
+    `drawn` where the data set brings none.
+    """
 
     part: str
-    figures: Calibration
-    curve: Reliability
+    held: Curve
+    with_negatives: Curve | None
+    drawn: bool
 
 
 class Snapshot:
@@ -53,7 +73,9 @@ class Snapshot:
         self.audit: Later[Audit] = Later("the audit", lambda: audit(dataset))
         self.quality = Later("the reliability figures", self._quality)
         self.doubts: Later[list[Doubt]] = Later("doubtful facts", lambda: self.opinion.doubtful(DOUBTS_KEPT))
-        model = ModelOpinion(weights, self.observed, self.entities, self.relations, self.rulebook.get)
+        model = ModelOpinion(
+            weights, self.observed, self.entities, self.relations, self.rulebook.get, lambda: self._model_bounds
+        )
         self.model = model
         self.opinion: Opinion = EvidenceOpinion.of(run.path, model) or model
 
@@ -108,9 +130,25 @@ class Snapshot:
         """Begin to find what takes long, and build what the first request would otherwise wait for."""
         self.entities.index  # noqa: B018 — built at first use
         _ = self.entity_names, self.relation_names
-        for later in (self.rulebook, self.quality, self.audit, self.doubts, self.index):
-            if later is not None:
-                later.start()
+        if len(self.observed):
+            # The first judgement loads libraries and compiles; no request shall wait for that.
+            head, relation, tail = (int(column[0]) for column in self.observed.all()[:3])
+            first = head, relation, tail
+            self.opinion.confidence([first])
+            self.opinion.interval([first], COVERAGE)
+        one_after_another(self.later)
+
+    @property
+    def later(self) -> tuple[Later[Any], ...]:
+        """What is found in the background, what is asked for most first."""
+        every = (self.rulebook, self.index, self.quality, self.audit, self.doubts)
+        return tuple(each for each in every if each is not None)
+
+    def prepare(self) -> None:
+        """Warm up and wait until everything is found."""
+        self.warm()
+        for each in self.later:
+            each.wait()
 
     def triple(self, head: str, relation: str, tail: str) -> Triple:
         """Return the ids of a fact; an unknown name is an `UnknownNameError`."""
@@ -130,10 +168,6 @@ class Snapshot:
             raise UnknownNameError("relation", name)
         return found
 
-    def rules(self, deadline: Deadline) -> Rulebook:
-        """Return the rules, once they are mined."""
-        return self.rulebook.get(deadline)
-
     def near(self, unknown: UnknownNameError) -> list[str]:
         """Return names that look like an unknown one; takes a moment among many names."""
         index = self.entity_names if unknown.kind == "entity" else self.relation_names
@@ -144,14 +178,25 @@ class Snapshot:
 
         return approximate(self.run.path, self.weights, self.observed, self.exact)
 
+    @cached_property
+    def _model_bounds(self) -> ErrorBounds | None:
+        return ErrorBounds.of(self.weights, self.dataset)
+
     def _quality(self) -> Quality:
         part, facts = next(
             ((name, self.dataset.parts[name]) for name in ("test", "val") if len(self.dataset.parts[name])),
             ("train", self.dataset.train),
         )
-        triples = list(zip(facts.head.tolist(), facts.relation.tolist(), facts.tail.tolist(), strict=True))
-        predicted = self.opinion.confidence(triples)
-        return Quality(part, calibration(predicted, facts.confidence), reliability(predicted, facts.confidence))
+        given = self.dataset.negatives if part == "test" else None
+        negatives = negatives_like(self.dataset, facts) if given is None else given
+        links = concat([facts, negatives])
+        held = Curve.of(self.opinion.confidence_if_held(_triples(facts)), facts)
+        if_any = Curve.of(self.opinion.confidence(_triples(links)), links) if len(negatives) else None
+        return Quality(part, held, if_any, drawn=given is None)
+
+
+def _triples(facts: UncertainGraph) -> list[Triple]:
+    return list(zip(facts.head.tolist(), facts.relation.tolist(), facts.tail.tolist(), strict=True))
 
 
 class UnknownNameError(DataError):

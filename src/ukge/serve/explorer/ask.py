@@ -15,7 +15,7 @@ from ukge.serve.service import Service
 
 ANSWERS, MOST_RELATIONS = 15, 2_000
 SEEN: dict[str, Seen] = {"include": "include", "exclude": "exclude", "only": "only"}
-CHOICES = {"include": "All answers", "exclude": "Not in the graph yet", "only": "In the graph"}
+CHOICES = {"include": "All answers", "exclude": "Unseen", "only": "In the graph"}
 
 
 async def build(service: Service, args: PageArguments) -> None:

@@ -36,11 +36,11 @@ class Canvas:
     @property
     def radii(self) -> tuple[float, float]:
         """Half the axes of the ellipse that the neighbours stand on."""
-        letter = 9.2 if self.kind == "narrow" else 7.4
+        letter = 10.6 if self.kind == "narrow" else 7.4
         return self.width / 2 - letter * self.name - 14, self.height / 2 - 44
 
 
-WIDE, NARROW = Canvas(1060, 560, 24, 28, "wide"), Canvas(430, 640, 11, 14, "narrow")
+WIDE, NARROW = Canvas(1060, 560, 24, 28, "wide"), Canvas(430, 640, 11, 12, "narrow")
 
 
 def neighbourhood(middle: str, edges: Sequence[Edge], across: Mapping[tuple[str, str], float], canvas: Canvas) -> str:
@@ -114,7 +114,7 @@ def _cut(name: str, longest: int) -> str:
     return name if len(name) <= longest else name[: longest - 1].rstrip() + "…"
 
 
-def reliability_curve(told: schema.ReliabilityResponse) -> str:
+def reliability_curve(told: schema.Curve) -> str:
     """Return mean stored against mean predicted confidence; points are larger where there are more facts."""
     size, left, bottom = 440, 46, 40
     span = size - left - 14

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from nicegui import PageArguments, ui
 
 from ukge.serve import schema
-from ukge.serve.explorer.drawing import NARROW, WIDE, Edge, neighbourhood
+from ukge.serve.explorer.drawing import NARROW, WIDE, Canvas, Edge, neighbourhood
 from ukge.serve.explorer.markup import LEGEND, card, fact_row, text, url, why_url
 from ukge.serve.names import label
 from ukge.serve.ranking import RankQuery
@@ -18,6 +18,7 @@ from ukge.serve.snapshot import Snapshot
 
 FACTS, PER_RELATION, RELATIONS, GUESSES = 200, 6, 8, 6
 EDGES_KNOWN, EDGES_GUESSED = 14, 6
+FEW_KNOWN, FEW_GUESSED = 9, 5
 GROUPS = 10
 
 Group = tuple[str, bool]
@@ -112,23 +113,40 @@ def _why(name: str, group: Group, other: str) -> str:
 
 
 def _edges(name: str, facts: Sequence[schema.ObservedFact], guesses: dict[Group, list[schema.Answer]]) -> list[Edge]:
-    """Return the edges of the picture: the surest facts, no neighbour twice, and the surest predictions."""
-    edges: list[Edge] = []
-    seen = {name}
+    """Return the edges of the picture, the first the most telling: of every relation some, no neighbour twice."""
+    known: dict[Group, list[Edge]] = defaultdict(list)
     for fact in facts:
         other = fact.tail if fact.head == name else fact.head
-        if other not in seen and len(edges) < EDGES_KNOWN:
-            seen.add(other)
-            edges.append(Edge(fact.head, fact.relation, fact.tail, other, fact.confidence, guess=False))
-    drawn = [(each.confidence, each.entity, group) for group, answers in guesses.items() for each in answers]
-    added = 0
-    for confidence, other, (relation, as_head) in sorted(drawn, key=lambda each: -each[0]):
-        if other not in seen and added < EDGES_GUESSED:
-            seen.add(other)
-            added += 1
-            head, tail = (name, other) if as_head else (other, name)
-            edges.append(Edge(head, relation, tail, other, confidence, guess=True))
-    return sorted(edges, key=lambda edge: (edge.guess, edge.relation, -edge.confidence))
+        edge = Edge(fact.head, fact.relation, fact.tail, other, fact.confidence, guess=False)
+        known[fact.relation, fact.head == name].append(edge)
+    guessed = {
+        (relation, as_head): [
+            Edge(
+                *((name, relation, each.entity) if as_head else (each.entity, relation, name)),
+                each.entity,
+                each.confidence,
+                guess=True,
+            )
+            for each in answers
+        ]
+        for (relation, as_head), answers in guesses.items()
+    }
+    seen = {name}
+    return [*_in_turn(known, EDGES_KNOWN, seen), *_in_turn(guessed, EDGES_GUESSED, seen)]
+
+
+def _in_turn(groups: dict[Group, list[Edge]], limit: int, seen: set[str]) -> list[Edge]:
+    """Return the surest edge of each relation, then the second, and so on; to no neighbour that was seen."""
+    edges: list[Edge] = []
+    lists = [list(group) for _, group in sorted(groups.items(), key=lambda each: -len(each[1]))]
+    while any(lists) and len(edges) < limit:
+        for waiting in lists:
+            edge = next((each for each in waiting if each.other not in seen), None)
+            del waiting[: len(waiting) if edge is None else waiting.index(edge) + 1]
+            if edge is not None and len(edges) < limit:
+                seen.add(edge.other)
+                edges.append(edge)
+    return edges
 
 
 def _across(snapshot: Snapshot, names: list[str]) -> dict[tuple[str, str], float]:
@@ -146,9 +164,11 @@ def _across(snapshot: Snapshot, names: list[str]) -> dict[tuple[str, str], float
 
 
 def _pictures(name: str, edges: list[Edge], across: dict[tuple[str, str], float]) -> str:
-    surest = sorted(edges, key=lambda edge: -edge.confidence)
-    few = [edge for edge in edges if edge in surest[:12] or edge.guess][:14]
-    return (
-        f'<div class="wide-only">{neighbourhood(name, edges, across, WIDE)}</div>'
-        f'<div class="narrow-only">{neighbourhood(name, few, across, NARROW)}</div>'
-    )
+    known, guessed = ([edge for edge in edges if edge.guess is kind] for kind in (False, True))
+    few = known[:FEW_KNOWN] + guessed[:FEW_GUESSED]
+
+    def drawn(chosen: list[Edge], canvas: Canvas) -> str:
+        ordered = sorted(chosen, key=lambda edge: (edge.guess, edge.relation, -edge.confidence))
+        return neighbourhood(name, ordered, across, canvas)
+
+    return f'<div class="wide-only">{drawn(edges, WIDE)}</div><div class="narrow-only">{drawn(few, NARROW)}</div>'

@@ -2,6 +2,7 @@
 
 # No postponed annotations here: NiceGUI looks at them to see that a page wants its arguments.
 
+import asyncio
 import html
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
@@ -41,6 +42,8 @@ THEMES = {
     False: ("light_mode", "light"),
 }
 NEXT_THEME = {None: True, True: False, False: None}
+PAUSE = 1.0
+"""Seconds before a page that is not ready is tried again."""
 
 Page = Callable[[Service, PageArguments], Awaitable[None]]
 
@@ -118,22 +121,28 @@ def _told(service: Service, page: Page) -> Callable[[PageArguments], Awaitable[N
 
     async def build(args: PageArguments) -> None:
         waiting = ui.html('<p class="wait" role="status">Looking…</p>', sanitize=False)
-        try:
-            await page(service, args)
-        except UnknownNameError as error:
-            near = "".join(f"<li>{_near(error.kind, name)}</li>" for name in await service.near(error))
-            offered = f'<h3>Near names</h3><ul class="lines">{near}</ul>' if near else ""
-            _say(f"The graph has no {error.kind} {error.name!r}.", offered)
-        except NotReadyError as error:
-            _say(f"{error.what.capitalize()} are still being prepared.", "<p class='soft'>Come back in a moment.</p>")
-        except TimeLimitError:
-            _say("That took too long.", "<p class='soft'>Ask for less at once.</p>")
-        except OverloadedError:
-            _say("The service is busy.", "<p class='soft'>Try again in a moment.</p>")
-        except Problem as error:
-            _say(error.detail, "")
-        finally:
-            waiting.delete()
+        place = ui.element("div")
+        while True:
+            try:
+                with place:
+                    await page(service, args)
+            except NotReadyError as error:
+                place.clear()
+                waiting.content = f'<p class="wait" role="status">{error.what.capitalize()} are being prepared…</p>'
+                await asyncio.sleep(PAUSE)
+                continue
+            except UnknownNameError as error:
+                near = "".join(f"<li>{_near(error.kind, name)}</li>" for name in await service.near(error))
+                offered = f'<h3>Near names</h3><ul class="lines">{near}</ul>' if near else ""
+                _say(f"The graph has no {error.kind} {error.name!r}.", offered)
+            except TimeLimitError:
+                _say("That took too long.", "<p class='soft'>Ask for less at once.</p>")
+            except OverloadedError:
+                _say("The service is busy.", "<p class='soft'>Try again in a moment.</p>")
+            except Problem as error:
+                _say(error.detail, "")
+            break
+        waiting.delete()
 
     return build
 

@@ -15,6 +15,16 @@ KINDS = {
     "pair": "The same two",
     "inverse": "The other way round",
     "analogue": "Alike",
+    "repeat": "Known already",
+    "neighbours": "Common neighbours",
+    "query": "What the head has here",
+    "inverse query": "What the tail has here",
+    "head": "The head in general",
+    "tail": "The tail in general",
+    "relation": "The relation in general",
+    "expectation": "What is usual of head, relation and tail",
+    "model": "The model",
+    "other": "All else",
 }
 
 

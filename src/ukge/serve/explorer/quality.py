@@ -23,22 +23,30 @@ async def build(service: Service, _: PageArguments) -> None:
     place = ui.html('<p class="wait">Counting…</p>', sanitize=False)
     reliability = await service.reliability()
     place.content = f'<div class="stack">{_curve(reliability)}</div>'
-    found = await service.do(service.snapshot.audit.get)
+    found = await service.found(service.snapshot.audit)
     place.content = f'<div class="stack">{_curve(reliability)}{_audit(found)}</div>'
 
 
 def _curve(told: schema.ReliabilityResponse) -> str:
-    order = "none" if told.spearman is None else f"{told.spearman:.2f}".replace("-", "−")
-    text_part = (
-        f"<p>Of the {told.facts:,} facts of the <b>{text(told.part)}</b> part, each point joins those with about the "
-        "same predicted confidence. On the dashed line, prediction and graph agree; above it the graph is surer than "
-        "predicted, below it less.</p>"
-        f'<div class="tiles" style="margin-top:16px"><div class="tile"><b>{told.ece:.3f}</b><span>calibration error: '
-        f'the mean gap</span></div><div class="tile"><b>{order}</b><span>rank correlation with the stored confidences'
-        "</span></div></div>"
+    how = (
+        "<p>Each point joins facts with about the same predicted confidence. On the dashed line, prediction and graph "
+        "agree; above it the graph is surer than predicted, below it less.</p>"
     )
-    return card(
-        "Do confidences mean what they say?", f'<div class="two">{reliability_curve(told)}<div>{text_part}</div></div>'
+    plots = _plot(f"The {told.facts:,} facts of the {told.part} part, taken to be facts", told)
+    if told.with_negatives is not None:
+        links = told.with_negatives.facts - told.facts
+        whose = "of the data set" if told.negatives == "given" else "that were drawn"
+        plots += _plot(f"The same facts and {links:,} negative links {whose}", told.with_negatives)
+    return card("Do confidences mean what they say?", f'{how}<div class="two curves">{plots}</div>')
+
+
+def _plot(title: str, curve: schema.Curve) -> str:
+    order = "none" if curve.spearman is None else f"{curve.spearman:.2f}".replace("-", "−")
+    return (
+        f"<div><h3>{text(title)}</h3>{reliability_curve(curve)}"
+        f'<div class="tiles" style="margin-top:10px"><div class="tile"><b>{curve.ece:.3f}</b><span>calibration error: '
+        f'the mean gap</span></div><div class="tile"><b>{order}</b><span>rank correlation with the stored confidences'
+        "</span></div></div></div>"
     )
 
 

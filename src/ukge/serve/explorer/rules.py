@@ -68,10 +68,19 @@ async def build_one(service: Service, args: PageArguments) -> None:
     examples = "".join(_example(each) for each in told.examples) or '<p class="soft">None.</p>'
     ui.html(
         f'<div class="stack"><section class="card"><div class="sentence">{formula(parse_rule(figures.rule))}</div>'
-        f'<p class="mono soft" style="margin-top:8px">{text(figures.rule)}</p></section>'
+        f'<p class="mono soft" style="margin-top:8px">{text(_written(figures.rule))}</p></section>'
         f'<div class="tiles">{inside}</div><section class="card"><h2>Examples</h2>{examples}</section></div>',
         sanitize=False,
     )
+
+
+def _written(rule: str) -> str:
+    """Return a rule as it is written in a file, its weight with as many digits as people read."""
+    weight, colon, rest = rule.partition(":")
+    try:
+        return f"{float(weight):.2f}{colon}{rest}"
+    except ValueError:
+        return rule
 
 
 def formula(rule: Rule) -> str:

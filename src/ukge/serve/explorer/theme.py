@@ -196,11 +196,13 @@ ul.lines li::before { content: ""; position: absolute; left: 2px; top: .62em; wi
 .formula b { font-weight: 560; }
 .formula .var { color: var(--guess); font-weight: 600; }
 .formula .arrow { color: var(--faint); }
-.doubt { display: grid; grid-template-columns: minmax(0, 1fr) 190px; gap: 16px; align-items: center; padding: 9px 8px;
-  margin: 0 -8px; border-top: 1px solid var(--line); color: inherit; }
-.doubt:hover { text-decoration: none; background: color-mix(in srgb, var(--track) 45%, transparent); }
-.both { display: grid; grid-template-columns: 56px 1fr 34px; gap: 3px 8px; align-items: center; font-size: 12.5px;
-  color: var(--soft); font-variant-numeric: tabular-nums; }
+table.doubts { border-collapse: collapse; width: 100%; margin-top: 14px; }
+.doubts th { text-align: left; font-weight: 500; color: var(--soft); font-size: 13px; padding: 4px 18px 6px 0; }
+.doubts td { border-top: 1px solid var(--line); padding: 7px 18px 7px 0; overflow-wrap: anywhere; }
+.doubts th.right, .doubts td.right { text-align: right; padding-right: 0; white-space: nowrap; }
+.doubts td a { color: inherit; }
+.doubts tr.doubt:hover { background: color-mix(in srgb, var(--track) 45%, transparent); }
+.bar { display: grid; grid-template-columns: minmax(60px, 150px) 36px; gap: 10px; align-items: center; }
 .wait { color: var(--soft); display: flex; gap: 10px; align-items: center; padding: 12px 0; }
 pre.code { margin: 6px 0 0; padding: 10px 12px; background: var(--track); border-radius: 9px; overflow-x: auto;
   font: 13px/1.5 ui-monospace, "DejaVu Sans Mono", monospace; }
@@ -222,8 +224,18 @@ pre.code { margin: 6px 0 0; padding: 10px 12px; background: var(--track); border
   .rule-line.title { display: none; }
   .rule-line .formula { grid-column: 1 / 3; }
   .rule-line .count { display: none; }
-  .doubt { grid-template-columns: 1fr; gap: 6px; }
+  .doubts thead { display: none; }
+  .doubts tr { display: grid; grid-template-columns: 1fr auto; gap: 2px 10px; padding: 8px 0;
+    border-top: 1px solid var(--line); }
+  .doubts td { border: 0; padding: 0; }
+  .doubts td:first-child { grid-column: 1 / 3; }
+  .doubts td[data-title] { grid-column: 1; display: grid; grid-template-columns: 70px 1fr; align-items: center;
+    color: var(--soft); font-size: 13px; }
+  .doubts td[data-title]::before { content: attr(data-title); }
+  .doubts td.right { grid-column: 2; grid-row: 2 / 4; align-self: center; }
+  .bar { grid-template-columns: 1fr 36px; }
   .row-fact { grid-template-columns: minmax(0, 1fr) 84px 38px; gap: 9px; }
+  .reason .row-fact { grid-template-columns: minmax(0, 1fr) 56px 34px; gap: 7px; }
   .sentence { font-size: 19px; }
   .wide-only { display: none; }
   .narrow-only { display: block; }
