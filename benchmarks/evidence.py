@@ -1,21 +1,27 @@
-"""Evidence against its targets: the figures asked for and the figures measured, as mean and deviation over seeds.
+"""Evidence against its targets: asked, published and measured, as mean and deviation over seeds.
 
-    python benchmarks/evidence.py [cn15k nl27k ppi5k synthetic] [--seeds 3] [--clean] [--runs DIR]
+    python benchmarks/evidence.py --graphs cn15k nl27k ppi5k --seeds 0 1 2 --runs DIR
 
-Models are trained once per graph and seed and kept in DIR; heads are fitted anew. The squared-error head answers for
-every figure but the mean absolute errors, which are those of the absolute-error head. `positives` asks how confident
-facts are that are known to hold; everything else allows that a link is false. Nothing is chosen on test facts.
+DIR is where `ukge reproduce --out DIR` left its runs: evidence is fitted over those of the same graph and seed. What is
+measured of a graph and a seed is kept in --out as JSON and not measured again. The squared-error head answers for every
+figure but the mean absolute errors, which are those of the head with the smaller one on validation facts. `positives`
+asks how confident facts are that are known to hold; everything else allows that a link is false. Nothing is chosen on
+test facts.
+
+The paper's negative links were drawn without a look at the facts, so some are facts of the graph (8 % on PPI5k). A head
+that is right about those has an error there. Lines marked "as drawn" are of a head whose own negative links were
+drawn in the same blind way: it learns the flaw of the test set, and is of no use otherwise.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,105 +31,138 @@ from ukge.evaluation.bootstrap import Bootstrap
 from ukge.evaluation.classification import StrongFacts, classification
 from ukge.evaluation.evaluate import evaluate, prepare
 from ukge.evaluation.protocols import Settings
-from ukge.evaluation.tables import render
 from ukge.evaluation.tasks import LinkTask, RankingTask, Task
-from ukge.evidence import Evidence
+from ukge.evidence import Evidence, EvidenceSettings
+from ukge.evidence.mixture import mixed_negatives
 from ukge.graph.catalogue import open_dataset
 from ukge.graph.dataset import Dataset
 from ukge.graph.negatives import MIXED, negative_links
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
 from ukge.graph.uncertain import UncertainGraph, concat
+from ukge.storage import write_atomically
 
 GRAPHS = ("cn15k", "nl27k", "ppi5k")
+MODELS = ("ukge-rect", "ukge-logi", "ukge-rect-ranking", "ukge-logi-ranking")
 TAU = {"ppi5k": 0.70}
-L2 = {"ppi5k": 0.0005}
 COVERAGE = 0.9
 NONE = Bootstrap(0)
 
+Figures = dict[str, float]
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Target:
-    """A figure that was asked for, per graph; `most` says that lower is better."""
+    """A figure that was asked for and the best published one, per graph; `most` says that lower is better."""
 
     title: str
-    wanted: Mapping[str, float]
     most: bool
+    asked: Mapping[str, float]
+    published: Mapping[str, float]
 
 
-def _target(title: str, most: bool, *wanted: float) -> Target:
-    return Target(title, dict(zip(GRAPHS, wanted, strict=True)), most)
+def _target(title: str, most: bool, asked: Sequence[float], published: Sequence[float] = ()) -> Target:
+    return Target(title, most, dict(zip(GRAPHS, asked, strict=True)), dict(zip(GRAPHS, published, strict=False)))
 
 
 TARGETS = {
-    "positives_mse": _target("positives MSE", True, 0.024, 0.0055, 0.0009),
-    "positives_mae": _target("positives MAE", True, 0.105, 0.029, 0.0107),
-    "paper_mse": _target("paper MSE ×100", True, 7.0, 1.9, 0.75),
-    "paper_mae": _target("paper MAE ×100", True, 18.0, 4.5, 3.0),
-    "ndcg": _target("paper nDCG linear", False, 0.83, 0.97, 0.98),
-    "f1": _target("paper F1 ×100", False, 59.0, 95.0, 98.0),
-    "accuracy": _target("paper accuracy ×100", False, 92.5, 96.7, 99.7),
-    "wmrr": _target("filtered WMRR, both sides", False, 0.26, 0.86, 0.96),
+    "positives_mse": _target("positives MSE", True, (0.024, 0.0055, 0.0009), (0.031, 0.009, 0.0032)),
+    "positives_mae": _target("positives MAE", True, (0.105, 0.029, 0.0107), (0.090, 0.041, 0.0216)),
+    "paper_mse": _target("paper MSE ×100", True, (7.0, 1.9, 0.75), (7.49, 2.01, 0.95)),
+    "paper_mae": _target("paper MAE ×100", True, (18.0, 4.5, 3.0), (19.88, 6.89, 3.79)),
+    "ndcg": _target("paper nDCG linear", False, (0.83, 0.97, 0.98), (0.801, 0.966, 0.970)),
+    "f1": _target("paper F1 ×100", False, (59.0, 95.0, 98.0), (28.8, 92.3, 95.1)),
+    "accuracy": _target("paper accuracy ×100", False, (92.5, 96.7, 99.7), (90.4, 95.2, 99.5)),
+    "f1_as_drawn": _target("paper F1 ×100, as drawn", False, (59.0, 95.0, 98.0), (28.8, 92.3, 95.1)),
+    "accuracy_as_drawn": _target("paper accuracy ×100, as drawn", False, (92.5, 96.7, 99.7), (90.4, 95.2, 99.5)),
+    "wmrr": _target("filtered WMRR, both sides", False, (0.26, 0.86, 0.96), (0.250, 0.849, 0.959)),
+    "facts_per_second": _target("facts predicted per second", False, (1e5, 1e5, 1e5)),
+    "features_per_minute": _target("facts with evidence per minute", False, (1e6, 1e6, 1e6)),
 }
 
 
-def backbones(dataset: Dataset, seed: int, runs: Path, epochs: int, label: str) -> list[Path]:
-    """Return trained runs of a data set, training those that are not there yet."""
-    found = []
-    for model in ("ukge-rect", "ukge-logi"):
-        path = runs / f"{label}-{model}-{seed}"
-        if not (path / "weights.safetensors").is_file():
-            own = {"epochs": epochs, "seed": seed, "l2": L2.get(dataset.name, 0.005)}
-            settings: dict[str, Any] = {**own, "batch_size": 1024, "lr": 0.003, "every": 5}
-            UKGE(model, **settings).fit(dataset, out=path, reference=dataset.name)
-        found.append(path)
-    return found
+def runs_of(graph: str, seed: int, runs: Path, clean: bool = False) -> list[Path]:
+    """Return the finished runs of a graph and a seed that `ukge reproduce` left."""
+    home = runs / "runs" if (runs / "runs").is_dir() else runs
+    paths = [home / graph / f"{model}{'-clean' * clean}" / f"seed-{seed}" for model in MODELS]
+    return [path for path in paths if (path / "weights.safetensors").is_file()]
 
 
-def confidence_figures(evidence: dict[str, Evidence], dataset: Dataset, tau: float) -> dict[str, float]:
+def confidence_figures(squared: Evidence, absolute: Evidence, drawn: Evidence, dataset: Dataset, tau: float) -> Figures:
     """Return errors and classification; MAE by the absolute-error head."""
     test, both = dataset.test, dataset.test_with_negatives()
-    squared, absolute = evidence["squared"], evidence["absolute"]
+    heads = (squared, absolute)
+    held, error = squared.predict(test, assume_holds=True) - test.confidence, squared.predict(both) - both.confidence
+    # Which head answers for the mean absolute error is decided by validation facts that it did not see.
+    surer_held = min(heads, key=lambda each: each.unseen_errors()["mae_if_held"])
+    surer = min(heads, key=lambda each: each.unseen_errors()["mae"])
     figures = {
-        "positives_mse": float(np.mean((squared.predict(test, assume_holds=True) - test.confidence) ** 2)),
-        "positives_mae": float(np.mean(np.abs(absolute.predict(test, assume_holds=True) - test.confidence))),
-        "positives_mae_squared": float(np.mean(np.abs(squared.predict(test, assume_holds=True) - test.confidence))),
-        "paper_mse": 100 * float(np.mean((squared.predict(both) - both.confidence) ** 2)),
-        "paper_mae": 100 * float(np.mean(np.abs(absolute.predict(both) - both.confidence))),
+        "positives_mse": float(np.mean(held**2)),
+        "positives_mae": _mae(surer_held.predict(test, assume_holds=True), test),
+        "positives_mae_squared": float(np.mean(np.abs(held))),
+        "paper_mse": 100 * float(np.mean(error**2)),
+        "paper_mae": 100 * _mae(surer.predict(both), both),
+        "paper_mae_squared": 100 * float(np.mean(np.abs(error))),
+        "paper_mse_as_drawn": 100 * float(np.mean((drawn.predict(both) - both.confidence) ** 2)),
     }
-    # The threshold is learnt from validation facts and negative links that the head did not see.
-    unseen = squared.bounds
+    return figures | strong_figures(squared, both, tau) | strong_figures(drawn, both, tau, "_as_drawn")
+
+
+def _mae(predicted: Floats, facts: UncertainGraph) -> float:
+    return float(np.mean(np.abs(predicted - facts.confidence)))
+
+
+def strong_figures(evidence: Evidence, both: UncertainGraph, tau: float, suffix: str = "") -> Figures:
+    """Return F1 and accuracy of strong facts, by a threshold learnt from what the head did not see."""
+    unseen = evidence.bounds
     classifier = StrongFacts.fit(unseen.predicted, unseen.predicted + unseen.error > tau)
-    scores = classification(classifier.predict(squared.predict(both)), both.confidence > tau)
-    return {**figures, "f1": 100 * scores.f1, "accuracy": 100 * scores.accuracy}
+    scores = classification(classifier.predict(evidence.predict(both)), both.confidence > tau)
+    return {f"f1{suffix}": 100 * scores.f1, f"accuracy{suffix}": 100 * scores.accuracy}
 
 
-def ranking_figures(evidence: Evidence, dataset: Dataset) -> dict[str, float]:
+def honest_ceiling(dataset: Dataset, tau: float) -> Figures:
+    """Return the figures of one who knows every confidence of the graph, those of false negative links too."""
+    both = dataset.test_with_negatives()
+    every = concat([dataset.train, dataset.val, dataset.test])
+    order = np.argsort(every.keys(), kind="stable")
+    keys = every.keys()[order]
+    at = np.minimum(np.searchsorted(keys, both.keys()), len(keys) - 1)
+    known = np.where((keys[at] == both.keys()) & (both.confidence == 0), every.confidence[order][at], both.confidence)
+    scores = classification(known > tau, both.confidence > tau)
+    error = 100 * float(np.mean((known - both.confidence) ** 2))
+    return {"ceiling_mse": error, "ceiling_f1": 100 * scores.f1, "ceiling_accuracy": 100 * scores.accuracy}
+
+
+def ranking_figures(evidence: Evidence, dataset: Dataset) -> Figures:
     """Return nDCG and filtered WMRR."""
-    figures: dict[str, float] = {}
+    figures: Figures = {}
     for protocol in ("paper", "positives"):
         for task in prepare(dataset, protocol, Settings()).tasks:
             figures |= _ranked(task, evidence)
     return figures
 
 
-def _ranked(task: Task, evidence: Evidence) -> dict[str, float]:
+def _ranked(task: Task, evidence: Evidence) -> Figures:
     if isinstance(task, RankingTask):
-        return {"ndcg": _value(task, evidence, "ranking", "linear")}
+        found = {each.metric.name: each.value for each in task.measure(evidence, NONE)["ranking"]}
+        return {"ndcg": found["linear"], "ndcg_exponential": found["exponential"]}
     if isinstance(task, LinkTask):
-        return {"wmrr": _value(task, evidence, "links_filtered_both", "wmrr")}
+        found = {each.metric.name: each.value for each in task.measure(evidence, NONE)["links_filtered_both"]}
+        return {"wmrr": found["wmrr"], "mrr": found["mrr"], "whits_1": found["whits_1"]}
     return {}
 
 
-def _value(task: Task, evidence: Evidence, table: str, name: str) -> float:
-    return next(each.value for each in task.measure(evidence, NONE)[table] if each.metric.name == name)
+def beside_negatives(dataset: Dataset, settings: EvidenceSettings) -> UncertainGraph:
+    """Return the test facts beside as many new negative links of the kinds that the head knows."""
+    asked = replace(settings, negatives_per_fact=1.0, seed=settings.seed + 1)
+    links, _ = mixed_negatives(replace(dataset, val=dataset.test, test=dataset.val), asked)
+    return concat([dataset.test, links])
 
 
-def interval_figures(evidence: Evidence, facts: UncertainGraph, *, assume_holds: bool) -> dict[str, float]:
-    """Return coverage of 90 % intervals, overall and in the band where it is farthest off, and widths."""
-    suffix = "_if_held" if assume_holds else ""
+def interval_figures(evidence: Evidence, facts: UncertainGraph, suffix: str) -> Figures:
+    """Return coverage of 90 % intervals, overall and in each band, and widths."""
+    assume_holds = suffix == "_if_held"
     bounds = evidence.bounds_if_held if assume_holds else evidence.bounds
     predicted = evidence.predict(facts, assume_holds=assume_holds)
     low, high = evidence.interval(facts, COVERAGE, assume_holds=assume_holds)
@@ -140,49 +179,84 @@ def interval_figures(evidence: Evidence, facts: UncertainGraph, *, assume_holds:
     }
 
 
-def graph_figures(name: str, seed: int, runs: Path, epochs: int) -> dict[str, float]:
-    """Fit both heads on one graph and measure everything."""
-    dataset = open_dataset(name)
-    paths = backbones(dataset, seed, runs, epochs, name)
+def speed_figures(evidence: Evidence, facts: UncertainGraph) -> Figures:
+    """Return how fast facts are predicted, and how fast their evidence alone is gathered."""
+    ids = facts.head, facts.relation, facts.tail
+    evidence.predict(facts)
     begun = time.perf_counter()
-    heads = {error: Evidence.fit(paths, dataset, error=error, seed=seed) for error in ("squared", "absolute")}
-    figures = {"fit_seconds": (time.perf_counter() - begun) / 2}
-    figures |= confidence_figures(heads, dataset, TAU.get(name, 0.85))
-    figures |= interval_figures(heads["squared"], dataset.test, assume_holds=True)
-    figures |= interval_figures(heads["squared"], dataset.test_with_negatives(), assume_holds=False)
-    begun = time.perf_counter()
-    heads["squared"].predict(dataset.train)
-    figures["facts_per_second"] = len(dataset.train) / (time.perf_counter() - begun)
-    return figures | ranking_figures(heads["squared"], dataset)
+    evidence.evidence.columns(*ids)
+    gathered = time.perf_counter()
+    evidence.predict(facts)
+    done = time.perf_counter()
+    return {
+        "facts_per_second": len(facts) / (done - gathered),
+        "features_per_minute": 60 * len(facts) / (gathered - begun),
+    }
 
 
-def clean(name: str, seed: int, runs: Path, epochs: int) -> None:
-    """Print the clean protocol on a leak-safe split, beside the trivial baselines and the first model."""
+def graph_figures(name: str, seed: int, runs: Path) -> Figures:
+    """Fit the heads on one graph and measure everything."""
+    dataset, tau = open_dataset(name), TAU.get(name, 0.85)
+    paths = runs_of(name, seed, runs)
+    if not paths:
+        sys.exit(
+            f"no finished runs of {name} with seed {seed} under {runs}: make them with ukge reproduce --out {runs}"
+        )
+    begun = time.perf_counter()
+    settings = EvidenceSettings(seed=seed)
+    squared = Evidence.fit(paths, dataset, settings=settings)
+    figures = {"models": float(len(paths)), "fit_seconds": time.perf_counter() - begun}
+    alone = replace(settings, rank_queries=0)
+    absolute = Evidence.fit(paths, dataset, settings=replace(alone, error="absolute"))
+    as_drawn = replace(alone, negatives={"paper": 1.0}, negatives_may_hold=True)
+    drawn = Evidence.fit(paths, dataset, settings=as_drawn)
+    figures |= confidence_figures(squared, absolute, drawn, dataset, tau) | honest_ceiling(dataset, tau)
+    figures |= interval_figures(squared, dataset.test, "_if_held")
+    figures |= interval_figures(squared, beside_negatives(dataset, settings), "")
+    figures |= interval_figures(squared, dataset.test_with_negatives(), "_paper")
+    figures |= speed_figures(squared, dataset.train) | ranking_figures(squared, dataset)
+    return figures | {"seconds": time.perf_counter() - begun}
+
+
+def clean_figures(name: str, seed: int, runs: Path) -> Figures:
+    """Return the clean protocol's figures on a leak-safe split: of trivial baselines, the first model and evidence."""
+    paths = runs_of(name, seed, runs, clean=True)
+    if not paths:
+        print(
+            f"{name}: no clean runs with seed {seed} under {runs}, so the clean protocol is left out", file=sys.stderr
+        )
+        return {}
     dataset = open_dataset(name, seed=seed, leak_safe=True)
-    paths = backbones(dataset, seed, runs, epochs, f"{name}-safe")
     fitted = Evidence.fit(paths, dataset, seed=seed)
     plan = prepare(dataset, "clean", Settings(tau=TAU.get(name, 0.85), seed=seed))
     judged = evaluate(plan, {"model": UKGE.load(paths[0]).predictor, "evidence": fitted}, bootstrap=NONE)
-    from rich.console import Console
+    wanted = {"confidence": ("mse", "mae"), "ranking": ("linear",), "classification": ("f1",)}
+    return {
+        f"{row.name} {table} {each.metric.name}": each.value
+        for row in judged.rows
+        for table, names in wanted.items()
+        for each in row.figures.get(table, ())
+        if each.metric.name in names
+    }
 
-    Console(width=140).print(render(judged))
 
-
-def synthetic(seed: int, runs: Path, epochs: int) -> dict[str, float]:
+def synthetic_figures(seed: int) -> Figures:
     """Return errors against the true confidence: of held-out facts, and of links that were never observed."""
     world = generate(n_entities=2_000, n_facts=40_000, seed=seed)
     dataset = split(world.graph, seed=seed, name="synthetic")
-    paths = backbones(dataset, seed, runs, epochs, "synthetic")
-    fitted = Evidence.fit(paths, dataset, seed=seed)
-    model = UKGE.load(paths[0])
-    figures: dict[str, float] = {}
+    models = [
+        UKGE(name, dim=64, epochs=30, every=5, batch_size=1024, lr=0.003, seed=seed).fit(dataset)
+        for name in ("ukge-rect", "ukge-logi")
+    ]
+    fitted = Evidence.fit(models, dataset, seed=seed)
+    figures: Figures = {}
     links = concat([negative_links(dataset, kind=kind, seed=seed) for kind in MIXED])
     for part, facts, held in (("facts", dataset.test, True), ("unobserved", links, False)):
         truth = np.asarray(world.true_confidence(facts.head, facts.relation, facts.tail), dtype=np.float64)
         constant = np.full(len(truth), dataset.val.confidence.mean() if held else truth.mean())
         for who, predicted in (
             ("evidence", fitted.predict(facts, assume_holds=held)),
-            ("model", model.predict(facts)),
+            ("model", models[0].predict(facts)),
             ("constant", constant),
         ):
             figures[f"{part} {who} MSE"] = float(np.mean((predicted - truth) ** 2))
@@ -190,44 +264,64 @@ def synthetic(seed: int, runs: Path, epochs: int) -> dict[str, float]:
     return figures
 
 
-def report(name: str, measured: Sequence[Mapping[str, float]]) -> None:
-    """Print the figures of one graph beside those asked for."""
-    print(f"\n{name}, {len(measured)} seeds")
-    print(f"{'figure':34s} {'asked':>8s} {'measured':>10s} {'±':>8s}")
+def report(name: str, measured: Sequence[Figures]) -> None:
+    """Print the figures of one graph beside those asked for and those published."""
+    print(f"\n## {name}, {len(measured)} seeds\n")
+    print("| figure | asked | published | measured | ± | |\n|---|---|---|---|---|---|")
     for key in measured[0]:
-        values = np.array([each[key] for each in measured])
+        values = np.array([each[key] for each in measured if key in each])
         target = TARGETS.get(key)
-        asked, reached = "", ""
-        if target is not None and name in target.wanted:
-            wanted = target.wanted[name]
-            asked = f"{'≤' if target.most else '≥'}{wanted:g}"
-            better = values.mean() <= wanted if target.most else values.mean() >= wanted
-            reached = "reached" if better else "NOT reached"
-        title = target.title if target is not None else key
-        print(f"{title:34s} {asked:>8s} {values.mean():10.5g} {values.std():8.2g}  {reached}", flush=True)
+        asked = target.asked.get(name) if target is not None else None
+        best = target.published.get(name) if target is not None else None
+        said, reached = "", ""
+        if target is not None and asked is not None:
+            said = f"{'≤' if target.most else '≥'} {asked:g}"
+            met = values.mean() <= asked if target.most else values.mean() >= asked
+            reached = "reached" if met else "**not reached**"
+        elif key.startswith("coverage") and not key.endswith("_paper"):
+            said = f"{COVERAGE:g} ± 0.01"
+            reached = "reached" if abs(values.mean() - COVERAGE) <= 0.01 else "**not reached**"
+        title = target.title if target is not None else key.replace("_", " ")
+        told = "" if best is None else f"{best:g}"
+        print(f"| {title} | {said} | {told} | {values.mean():.5g} | {values.std():.2g} | {reached} |", flush=True)
+
+
+def kept(file: Path, measure: Callable[[], Figures]) -> Figures:
+    """Return the figures in a file, measuring and writing them if it is not there."""
+    if not file.is_file():
+        found = measure()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(file, (json.dumps(found, indent=2) + "\n").encode())
+    read: Figures = json.loads(file.read_text(encoding="utf-8"))
+    return read
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("graphs", nargs="*", default=[*GRAPHS, "synthetic"])
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--epochs", type=int, default=40, help="epochs of the models that are trained here")
-    parser.add_argument("--runs", type=Path, default=Path("runs/evidence"), help="where trained models are kept")
-    parser.add_argument("--clean", action="store_true", help="also judge by the clean protocol on a leak-safe split")
-    parser.add_argument("--json", type=Path, help="also write all figures to this file")
+    parser.add_argument("--graphs", nargs="+", default=list(GRAPHS), choices=[*GRAPHS, "synthetic"])
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--runs", type=Path, default=Path("results"), help="what ukge reproduce --out was given")
+    parser.add_argument("--out", type=Path, default=Path("results/evidence"), help="where the figures are kept")
+    parser.add_argument("--clean", action="store_true", help="also judge by the clean protocol on leak-safe splits")
     chosen = parser.parse_args()
-    everything: dict[str, list[dict[str, float]]] = {}
     for name in chosen.graphs:
-        measured = []
-        for seed in range(chosen.seeds):
-            one = synthetic if name == "synthetic" else lambda *rest, name=name: graph_figures(name, *rest)
-            measured.append(one(seed, chosen.runs, chosen.epochs))
-        everything[name] = measured
+        measured: list[Figures] = []
+        cleaned: list[Figures] = []
+        for seed in chosen.seeds:
+
+            def measure(name: str = name, seed: int = seed) -> Figures:
+                return synthetic_figures(seed) if name == "synthetic" else graph_figures(name, seed, chosen.runs)
+
+            measured.append(kept(chosen.out / f"{name}-seed-{seed}.json", measure))
+            if chosen.clean and name in GRAPHS:
+
+                def cleanly(name: str = name, seed: int = seed) -> Figures:
+                    return clean_figures(name, seed, chosen.runs)
+
+                cleaned.append(kept(chosen.out / f"{name}-clean-seed-{seed}.json", cleanly))
         report(name, measured)
-        if chosen.clean and name in GRAPHS:
-            clean(name, 0, chosen.runs, chosen.epochs)
-        if chosen.json is not None:
-            chosen.json.write_text(json.dumps(everything, indent=2), encoding="utf-8")
+        if any(cleaned):
+            report(f"{name}, clean", [each for each in cleaned if each])
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ukge.config import Config
     from ukge.errors import ConfigError, DataError, RuleError, RunError, UkgeError
     from ukge.estimator import UKGE
+    from ukge.evidence import Evidence
     from ukge.graph.audit import audit
     from ukge.graph.catalogue import open_dataset, save_dataset
     from ukge.graph.dataset import Dataset
@@ -33,6 +34,7 @@ _HOME = {
     "ConfigError": "ukge.errors",
     "DataError": "ukge.errors",
     "Dataset": "ukge.graph.dataset",
+    "Evidence": "ukge.evidence",
     "Fact": "ukge.graph.uncertain",
     "RuleError": "ukge.errors",
     "RunError": "ukge.errors",
@@ -53,6 +55,7 @@ __all__ = [
     "ConfigError",
     "DataError",
     "Dataset",
+    "Evidence",
     "Fact",
     "RuleError",
     "RunError",

@@ -67,7 +67,7 @@ def test_json_holds_every_trial(facts: Path, tmp_path: Path) -> None:
     for trial in printed["trials"]:
         assert trial["state"] == "complete"
         assert trial["epochs"] == 4
-        assert set(trial["settings"]) == {"lr", "l2", "init_scale", "negatives", "negative_weight"}
+        assert set(trial["settings"]) == {"lr", "l2", "init_scale", "negatives", "by_degree", "negative_weight"}
     assert printed["best"] in printed["trials"]
 
 

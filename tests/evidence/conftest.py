@@ -28,7 +28,7 @@ def model(dataset: Dataset) -> UKGE:
 @pytest.fixture(scope="session")
 def small() -> dict[str, Any]:
     """Settings of a head that is fitted in a moment."""
-    trees = {"iterations": 15, "leaves": 7, "folds": 3, "negatives_per_fact": 1.0}
+    trees = {"iterations": 15, "leaves": 7, "folds": 3, "negatives_per_fact": 1.0, "expectation_trees": 10}
     return {**trees, "rank_queries": 60, "rank_candidates": 10}
 
 

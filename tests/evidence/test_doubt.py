@@ -9,7 +9,7 @@ import pytest
 
 from ukge.errors import ConfigError, DataError
 from ukge.evidence import Evidence
-from ukge.evidence.doubt import SETTINGS, Judgement, doubt, judge
+from ukge.evidence.doubt import SETTINGS, Judgement, _surprise, doubt, judge
 from ukge.evidence.features import Features
 from ukge.evidence.index import FactIndex
 from ukge.evidence.paths import PathRules
@@ -44,7 +44,7 @@ def judged(chosen: np.ndarray[tuple[int], np.dtype[np.intp]]) -> tuple[Uncertain
     relations = Vocabulary(["a", "b", "c"], kind="relation")
     graph = UncertainGraph.from_ids(head, np.repeat([0, 1, 2], 500), tail, confidence, names, relations)
     rules = PathRules.of([], Prior(0.5, 1.0), 0.5, relations)
-    return graph, judge(Features(FactIndex(graph), Tables.of(graph), rules, ()), QUICK)
+    return graph, judge(Features.of(FactIndex(graph), Tables.of(graph), rules, ()), QUICK)
 
 
 def test_replaced_confidences_come_first(
@@ -52,6 +52,22 @@ def test_replaced_confidences_come_first(
 ) -> None:
     worst = np.argsort(-judged[1].surprise)[: len(chosen)]
     assert np.isin(worst, chosen).mean() > 0.6
+
+
+def test_a_small_difference_contradicts_an_exact_copy_but_not_a_vague_one() -> None:
+    """One column says the confidence exactly for half of the facts, and only roughly for the others."""
+    rng = np.random.default_rng(11)
+    n = 4000
+    stored, exact = rng.random(n), np.arange(n) % 2 == 0
+    said = np.where(exact, stored, stored + 0.2 * rng.standard_normal(n))
+    wrong = rng.permutation(n)[:200]
+    stored[wrong] = np.abs(stored[wrong] - rng.uniform(0.05, 0.3, 200))
+    usual = np.where(exact, 0.02, 0.2)
+    columns = np.stack([np.zeros(n), exact, said, said, usual], axis=1).astype(np.float32)
+    surprise = _surprise(columns, [2, 3], stored, rng.permutation(n) % 3, replace(SETTINGS, iterations=60))
+    is_wrong = np.isin(np.arange(n), wrong)
+    assert np.median(surprise[is_wrong & exact]) > np.quantile(surprise[~is_wrong], 0.95)
+    assert np.median(surprise[is_wrong & ~exact]) < np.median(surprise[is_wrong & exact])
 
 
 def test_what_is_expected_does_not_follow_what_is_stored(
@@ -81,7 +97,7 @@ def test_models_have_no_say(evidence: Evidence) -> None:
     features = evidence.evidence
     (backbone,) = features.backbones
     turned = replace(backbone.parameters, relation=-backbone.parameters.relation)
-    other = Features(features.index, features.tables, features.rules, (replace(backbone, parameters=turned),))
+    other = replace(features, backbones=(replace(backbone, parameters=turned),))
     asked = replace(QUICK, iterations=5)
     np.testing.assert_array_equal(judge(other, asked).expected, judge(features, asked).expected)
 
@@ -91,4 +107,4 @@ def test_mistakes_are_named(evidence: Evidence) -> None:
         doubt(evidence, k=0)
     few = evidence.known[:10]
     with pytest.raises(DataError, match="too few"):
-        judge(Features(FactIndex(few), Tables.of(few), evidence.evidence.rules, ()), QUICK)
+        judge(Features.of(FactIndex(few), Tables.of(few), evidence.evidence.rules, ()), QUICK)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ from ukge.evaluation.evaluate import evaluate, prepare
 from ukge.evaluation.protocols import Settings
 from ukge.evidence import Evidence, EvidenceSettings
 from ukge.evidence.bounds import Bounds
-from ukge.evidence.candidates import Asking, known_answers
+from ukge.evidence.candidates import Asking, known_answers, propose
+from ukge.evidence.mixture import mixed_negatives
+from ukge.evidence.ranking import model_scores
 from ukge.graph.dataset import Dataset
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
@@ -184,6 +187,30 @@ def test_the_first_known_answers_are_known_with_their_mean(evidence: Evidence, d
         assert confidence[entity.tolist().index(answer[row])] == pytest.approx(mine)
 
 
+def test_a_candidate_ranks_by_a_confidence_no_answer_exceeds(evidence: Evidence, dataset: Dataset) -> None:
+    """However sure it is that a candidate is an answer, it is expected to have the confidence of one, not 1."""
+    facts = dataset.test[:20]
+    asking = Asking("tail", facts.head, facts.relation)
+    found = propose(evidence.evidence, asking, model_scores(evidence.evidence, asking), 10)
+    scores = evidence.tail_scores(facts.head, facts.relation)[found.query, found.entity]
+    if_held = evidence.predict_ids(*asking.facts(found.query, found.entity), assume_holds=True)
+    assert (scores >= 0).all()
+    assert (scores <= if_held + 1e-6).all()
+    assert scores.max() > 0
+
+
+def test_only_negative_links_that_are_drawn_blindly_may_be_facts(dataset: Dataset) -> None:
+    blind = replace(dataset, test=dataset.test[:0])
+    known = np.concatenate([blind.train.keys(), blind.val.keys()])
+    shares = {"paper": 1.0}
+    for may_hold in (False, True):
+        chosen = EvidenceSettings(negatives=shares, negatives_per_fact=6.0, negatives_may_hold=may_hold)
+        links, _ = mixed_negatives(blind, chosen)
+        assert np.isin(links.keys(), known).any() == may_hold
+        assert not links.confidence.any()
+        assert (links.head != links.tail).all()
+
+
 def test_ranking_answers_both_kinds_of_query(evidence: Evidence, dataset: Dataset) -> None:
     fact = dataset.train[3]
     tails = evidence.rank(fact.head, fact.relation, k=5)
@@ -221,4 +248,28 @@ def test_the_command_keeps_evidence_in_the_run(tmp_path: Path) -> None:
     result = runner.invoke(evidence_app, ["fit", str(tmp_path / "run"), "--json", "--trees", "3"])
     assert result.exit_code == 0, result.output
     assert '"mse_if_held"' in result.stdout
-    Evidence.load(tmp_path / "run")
+    _the_evidence_is_evaluated(tmp_path / "run")
+
+
+def _the_evidence_is_evaluated(run: Path) -> None:
+    """The command tells what the evidence itself says of the test facts, in the reading of the protocol."""
+    from ukge.cli import app
+    from ukge.predict import open_run
+
+    fitted, test = Evidence.load(run), open_run(run).dataset.test
+    for protocol, held in (("paper", False), ("positives", True)):
+        asked = ["evaluate", str(run), "--evidence", "--protocol", protocol, "--json", "--replicates", "0"]
+        result = runner.invoke(app, asked)
+        assert result.exit_code == 0, result.output
+        rows = {row["name"]: row["figures"] for row in json.loads(result.stdout)["rows"]}
+        told = rows["run/evidence"]["confidence"]["mse"]["value"]
+        if held:
+            expected = float(np.mean((fitted.predict(test, assume_holds=True) - test.confidence) ** 2))
+            assert told == pytest.approx(expected, rel=1e-6)
+        else:
+            assert told < max(
+                row["confidence"]["mse"]["value"] for row in rows.values() if row is not rows["run/evidence"]
+            )
+    (run / "evidence" / "evidence.safetensors").unlink()
+    refused = runner.invoke(app, ["evaluate", str(run), "--evidence"])
+    assert isinstance(refused.exception, RunError)

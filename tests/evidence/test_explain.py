@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+import ukge
 from ukge.errors import DataError
 from ukge.evidence import Evidence
 from ukge.evidence.explain import Explanation, explain, explain_all, top_reasons
@@ -27,6 +28,11 @@ def triples(dataset: Dataset) -> Triples:
     heads, tails = (dataset.entities.decode(rng.integers(300, size=20)).to_pylist() for _ in range(2))
     kinds = dataset.relations.decode(rng.integers(len(dataset.relations), size=20)).to_pylist()
     return [*named, *zip(heads, kinds, tails, strict=True)]
+
+
+def test_evidence_explains_itself(evidence: Evidence, triples: Triples) -> None:
+    assert evidence.explain(*triples[0], coverage=0.8) == explain(evidence, *triples[0], coverage=0.8)
+    assert ukge.Evidence is Evidence
 
 
 @pytest.mark.parametrize(("assume_holds", "leave_out"), [(False, False), (True, False), (False, True)])

@@ -38,7 +38,7 @@ ENGINE = connect("duckdb", threads=1)
 
 
 def features_of(graph: UncertainGraph, rules: PathRules = NO_RULES, backbones: tuple[Backbone, ...] = ()) -> Features:
-    return Features(FactIndex(graph), Tables.of(graph, ENGINE), rules, backbones)
+    return Features.of(FactIndex(graph), Tables.of(graph, ENGINE), rules, backbones)
 
 
 def about(features: Features, graph: UncertainGraph, fact: tuple[str, str, str], own: int = -1) -> dict[str, float]:

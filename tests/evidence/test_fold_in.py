@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -94,6 +96,18 @@ def test_facts_far_away_change_nothing_else(evidence: Evidence, dataset: Dataset
     for name in ("relation", "twins", "query_facts", "head_facts", "tail_confidence", "rule_best"):
         np.testing.assert_array_equal(before[name], after[name], err_msg=name)
     assert np.isfinite(folded.evidence.backbones[0].parameters.entity).all()
+
+
+def test_folded_evidence_is_the_same_when_loaded_again(evidence: Evidence, dataset: Dataset, tmp_path: Path) -> None:
+    """With so many facts more, the last relation would be the first category if categories were made anew."""
+    last = dataset.relations[len(dataset.relations) - 1]
+    folded = fold_in(evidence, [(f"new {i}", last, f"new {i + 1}", 0.5) for i in range(3000)])
+    folded.save(tmp_path)
+    again = Evidence.load(tmp_path)
+    np.testing.assert_array_equal(again.evidence.category, evidence.evidence.category)
+    asked = [*(fact[:3] for fact in dataset.val[:50]), ("new 7", last, "new 9")]
+    np.testing.assert_array_equal(again.predict(asked), folded.predict(asked))
+    assert again.rank("new 3", last, k=3) == folded.rank("new 3", last, k=3)
 
 
 def test_nothing_new_is_nothing_done(evidence: Evidence, dataset: Dataset) -> None:

@@ -11,9 +11,8 @@ import numpy.typing as npt
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-from ukge.evidence.features import Matrix
 from ukge.evidence.shap import contributions, expected_value
-from ukge.evidence.trees import Trees, concatenated
+from ukge.evidence.trees import Matrix, Trees, concatenated
 
 
 def columns(n: int = 600, seed: int = 0) -> Matrix:

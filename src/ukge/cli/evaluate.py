@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ukge.cli.console import err, note, out, print_json
-from ukge.errors import ConfigError
+from ukge.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ukge.evaluation.evaluate import Evaluation
+    from ukge.evaluation.predictions import Predictor
     from ukge.evaluation.protocols import Plan
     from ukge.predict import OpenedRun
 
@@ -37,6 +38,9 @@ def evaluate(
     protocol: Protocol = "paper",
     data: Data = None,
     tau: Tau = None,
+    evidence: Annotated[
+        bool, typer.Option("--evidence", help="Judge the run's evidence instead of its model.", show_default=False)
+    ] = False,
     report: Annotated[
         Path | None, typer.Option("--report", help="Also write a page with pictures into DIR.", metavar="DIR")
     ] = None,
@@ -62,14 +66,16 @@ def evaluate(
 
         drawing()
         asked = [parse_query(each, opened.dataset) for each in query or ()]
+    predictor = _evidence_of(opened, protocol) if evidence else opened.model
+    name = f"{opened.name}/evidence" if evidence else opened.name
     plan = prepared([opened], protocol, tau, seed)
-    judged = judge(plan, {opened.name: opened}, replicates, seed)
+    judged = _judged(plan, {name: predictor}, replicates, seed)
     if as_json:
         print_json(judged.to_dict())
     else:
         out().print(render(judged))
     if report is not None:
-        page = write_report(report, judged, plan, opened.model, opened.name, opened.run.trace(), asked)
+        page = write_report(report, judged, plan, predictor, name, opened.run.trace(), asked)
         note(f"wrote {page}")
 
 
@@ -87,6 +93,24 @@ def prepared(runs: Sequence[OpenedRun], protocol: str, tau: float | None, seed: 
 
 def judge(plan: Plan, runs: Mapping[str, OpenedRun], replicates: int, seed: int) -> Evaluation:
     """Return the tables of the runs, telling on a terminal whose turn it is."""
+    return _judged(plan, {name: each.model for name, each in runs.items()}, replicates, seed)
+
+
+def _evidence_of(opened: OpenedRun, protocol: str) -> Predictor:
+    """Return what the run's evidence says, in the reading that the protocol asks for."""
+    from ukge.evidence import Evidence
+    from ukge.evidence.held_facts import HeldFacts
+
+    found = Evidence.load(opened.run.path)
+    if (found.entities, found.relations) != (opened.dataset.entities, opened.dataset.relations):
+        raise RunError(
+            f"the evidence in {opened.run.path} is of other names than the run's data",
+            hint=f"Fit it again: ukge evidence fit {opened.run.path}",
+        )
+    return HeldFacts(found) if protocol == "positives" else found
+
+
+def _judged(plan: Plan, predictors: Mapping[str, Predictor], replicates: int, seed: int) -> Evaluation:
     from ukge.evaluation.bootstrap import Bootstrap
     from ukge.evaluation.evaluate import evaluate as evaluate_plan
 
@@ -94,7 +118,7 @@ def judge(plan: Plan, runs: Mapping[str, OpenedRun], replicates: int, seed: int)
     with console.status("") as status:
         return evaluate_plan(
             plan,
-            {name: each.model for name, each in runs.items()},
+            predictors,
             bootstrap=Bootstrap(replicates, seed=seed),
             tell=lambda name: status.update(f"{plan.protocol} on {plan.dataset.name}: {name}"),
         )

@@ -32,7 +32,7 @@ def fit(
     data: Annotated[
         str | None, typer.Option("--data", help="Where the runs' data is now, if it was moved.", metavar="DATA")
     ] = None,
-    trees: Annotated[int, typer.Option("--trees", help="Trees of each part of the head.", min=1)] = 300,
+    trees: Annotated[int, typer.Option("--trees", help="Trees of each part of the head.", min=1)] = 200,
     seed: Annotated[int, typer.Option("--seed", help="Seed of negative links, folds and trees.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:

@@ -75,7 +75,7 @@ def backbones_of(models: UKGE | str | Path | Sequence[UKGE | str | Path], datase
     found: list[Backbone] = []
     for each in given:
         estimator = each if isinstance(each, UKGE) else UKGE.load(each)
-        label = estimator.model if isinstance(each, UKGE) else Path(each).resolve().name
+        label = estimator.model if isinstance(each, UKGE) else _label(Path(each).resolve())
         if estimator.entities != dataset.entities or estimator.relations != dataset.relations:
             raise DataError(
                 f"{label} learnt other names than data set {dataset.name!r} has: their ids would not mean the same",
@@ -85,6 +85,11 @@ def backbones_of(models: UKGE | str | Path | Sequence[UKGE | str | Path], datase
         name = label if label not in taken else f"{label}-{sum(one.startswith(label) for one in taken) + 1}"
         found.append(Backbone.of(estimator, name))
     return tuple(found)
+
+
+def _label(path: Path) -> str:
+    """Return the name of a run directory; of one that is only called by its seed, the directory above tells more."""
+    return path.parent.name if path.name.startswith("seed-") else path.name
 
 
 @nb.njit(cache=True, nogil=True, parallel=True)

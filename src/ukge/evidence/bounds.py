@@ -15,10 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import ConfigError
-from ukge.evidence.features import Matrix
 from ukge.evidence.head import boosted, known_columns
 from ukge.evidence.settings import EvidenceSettings
-from ukge.evidence.trees import Floats, Trees
+from ukge.evidence.trees import Floats, Matrix, Trees
 
 By = Literal["band", "relation", "all"]
 KINDS: tuple[By, ...] = ("band", "relation", "all")

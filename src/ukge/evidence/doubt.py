@@ -2,15 +2,19 @@
 
 Trained models have seen the stored confidences and repeat them, errors included, so doubt does not ask them: it asks
 what the *other* facts say. The observed facts are cut into parts, and those of a part are judged by the evidence of all
-other parts. Leaving out only a fact's own row would not do for facts that trees learn from: a mean without one fact
-tells, beside the means without each of the others, what that fact's confidence was.
+other parts (see `ukge.evidence.impartial`).
 
-Trees fitted to the facts of other parts say which confidence is expected; others say how far off that usually is. A
-fact is doubtful if its stored confidence is surprising beside both.
+Trees fitted to the facts of other parts say which confidence is expected, and others how far off that usually is. How
+surprising the stored confidence is, trees learn without being told which facts are wrong: they see every fact twice,
+with its stored confidence and with a random one, and tell the two apart. Their log-odds are −ln of the density of the
+stored confidence given the evidence, whatever its shape: where the inverse fact always has the same confidence, a small
+difference is a contradiction, and where confidences scatter, a large one is none. That takes many facts; of fewer, the
+density is taken to be Laplace's around the expected confidence, as wide as the usual error.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,14 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import ConfigError, DataError
-from ukge.evidence.features import Features, Matrix
+from ukge.evidence.features import Features
 from ukge.evidence.head import boosted, known_columns
-from ukge.evidence.index import FactIndex
+from ukge.evidence.impartial import impartial_columns
 from ukge.evidence.settings import EvidenceSettings
-from ukge.evidence.tables import Tables
-from ukge.evidence.trees import Floats, Trees
-from ukge.graph.uncertain import UncertainGraph
-from ukge.logic.engine import using
+from ukge.evidence.trees import Floats, Matrix, Trees
 
 if TYPE_CHECKING:
     from ukge.evidence.evidence import Evidence
@@ -39,6 +40,26 @@ LEAST_ERROR = 0.01
 PARTS = 20
 """Parts of the observed facts; each is judged by the others."""
 
+MANY = 20_000
+"""Observed facts that it takes to learn the density of confidences."""
+
+MOST = 100_000
+"""Facts that trees learn from; more make no difference worth the time."""
+
+COMPARED = (
+    "twin_confidence",
+    "inverse_confidence",
+    "inverse_lowest",
+    "inverse_highest",
+    "inverse_unmatched",
+    "pair_confidence",
+    "implied_confidence",
+    "implied_best",
+    "query_confidence",
+    "inverse_query_confidence",
+)
+"""Columns with a confidence that a stored one is compared with."""
+
 SETTINGS = EvidenceSettings(iterations=150, learning_rate=0.08, leaves=31, folds=3)
 """Trees that judge observed facts; there are many, so a few folds are enough."""
 
@@ -48,7 +69,7 @@ class Doubt:
     """An observed fact, the confidence that the other facts expect of it, and how surprising the stored one is.
 
     `error` is how far off such an expectation usually is. `surprise` is −ln of the density of the stored confidence
-    around the expected one: a fact that is more surprising than another is more likely to be wrong.
+    given what the other facts say: above 0, a random confidence would be likelier than the stored one.
     """
 
     head: str
@@ -107,35 +128,62 @@ def judge(features: Features, settings: EvidenceSettings = SETTINGS) -> Judgemen
     if len(graph) < FEWEST:
         raise DataError(f"{len(graph)} observed facts are too few to doubt one of them", hint=f"It takes {FEWEST}.")
     part = np.random.default_rng(settings.seed).permutation(len(graph)) % PARTS
-    columns, fold = _impartial(features, graph, part), part % settings.folds
+    names, columns = impartial_columns(features, part)
+    fold = part % settings.folds
     stored = graph.confidence.astype(np.float64)
     expected = np.clip(_in_folds(columns, stored, fold, settings), 0.0, 1.0)
     gap = np.abs(stored - expected)
     error = np.maximum(_in_folds(columns, gap, fold, settings), 0.0) + LEAST_ERROR
-    return Judgement(expected, error, gap / error + np.log(2.0 * error))
-
-
-def _impartial(features: Features, graph: UncertainGraph, part: npt.NDArray[np.int64]) -> Matrix:
-    """Return the evidence of the other parts about every known fact; what models believe is left out."""
-    asked = [at for at, name in enumerate(features.names) if not name.startswith("model:")]
-    found = np.empty((len(graph), len(asked)), dtype=np.float32)
-    with using("duckdb") as engine:
-        for number in range(PARTS):
-            held = part == number
-            others, own = graph[np.flatnonzero(~held)], graph[np.flatnonzero(held)]
-            blind = Features(FactIndex(others), Tables.of(others, engine), features.rules, features.backbones)
-            columns = blind.columns(own.head, own.relation, own.tail)
-            columns[:, 0] = features.category[own.relation]
-            found[held] = columns[:, asked]
-    return found
+    compared = [*(names.index(name) for name in COMPARED), len(names)]  # the last is the expected confidence
+    beside = np.concatenate([columns, np.stack([expected, error], axis=1).astype(np.float32)], axis=1)
+    if len(graph) < MANY:
+        return Judgement(expected, error, gap / error + np.log(2.0 * error))
+    return Judgement(expected, error, _surprise(beside, compared, stored, fold, settings))
 
 
 def _in_folds(columns: Matrix, target: Floats, fold: npt.NDArray[np.int64], settings: EvidenceSettings) -> Floats:
     """Return what trees fitted to the other folds predict for each row."""
     found = np.empty(len(target))
-    for number in range(settings.folds):
-        held = fold == number
+    for held, others in _folds(fold, settings):
         model = boosted("Regressor", "squared_error", None, settings)
-        trees = Trees.of(model.fit(known_columns(columns[~held]), target[~held]))
+        trees = Trees.of(model.fit(known_columns(columns[others]), target[others]))
         found[held] = trees.predict(columns[held])
     return found
+
+
+def _surprise(
+    columns: Matrix, compared: list[int], stored: Floats, fold: npt.NDArray[np.int64], settings: EvidenceSettings
+) -> Floats:
+    """Return the log-odds that a random confidence would be stored rather than the one that is, given the evidence."""
+    random = np.random.default_rng([settings.seed, 1]).random(len(stored))
+    found = np.empty(len(stored))
+    for held, others in _folds(fold, settings):
+        sound = _with_confidence(columns[others], compared, stored[others])
+        false = _with_confidence(columns[others], compared, random[others])
+        model = boosted("Classifier", "log_loss", None, settings)
+        truth = np.repeat([0, 1], len(others))
+        trees = Trees.of(model.fit(known_columns(np.concatenate([sound, false])), truth))
+        found[held] = trees.predict(_with_confidence(columns[held], compared, stored[held]))
+    return found
+
+
+def _with_confidence(columns: Matrix, compared: list[int], confidence: Floats) -> Matrix:
+    """Return the evidence beside a confidence, and how far that is from what the evidence says.
+
+    The last two columns of the evidence are the expected confidence and its usual error.
+    """
+    own = confidence[:, None].astype(np.float32)
+    away = own - columns[:, compared]
+    nearest = np.fmin.reduce(np.abs(away), axis=1, keepdims=True)
+    usual = np.abs(away[:, -1:]) / columns[:, -1:]
+    return np.concatenate([columns, own, np.abs(away), away[:, -1:], nearest, usual], axis=1)
+
+
+def _folds(
+    fold: npt.NDArray[np.int64], settings: EvidenceSettings
+) -> Iterator[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
+    """Yield the rows of each fold, and those of the others to learn from: of very many, so many at random."""
+    rng = np.random.default_rng(settings.seed)
+    for number in range(settings.folds):
+        others = np.flatnonzero(fold != number)
+        yield np.flatnonzero(fold == number), np.sort(rng.permutation(others)[:MOST])

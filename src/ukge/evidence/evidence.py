@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,20 +15,22 @@ from ukge.estimator import UKGE, Answer
 from ukge.evidence.backbones import backbones_of
 from ukge.evidence.bounds import Bounds, By
 from ukge.evidence.candidates import Asking
-from ukge.evidence.features import Features, Matrix
+from ukge.evidence.features import Features
+from ukge.evidence.gather import gather
 from ukge.evidence.head import Contributions, Examples, Head, fit_head, joined
-from ukge.evidence.index import AnyIds, FactIndex, Places
+from ukge.evidence.impartial import with_expectation
+from ukge.evidence.index import AnyIds, Places
 from ukge.evidence.mixture import mixed_negatives
-from ukge.evidence.paths import PathRules
 from ukge.evidence.ranking import RankHead, fit_rank_head, ranked
 from ukge.evidence.settings import Error, EvidenceSettings
 from ukge.evidence.storage import load_evidence, save_evidence
-from ukge.evidence.tables import Tables
-from ukge.evidence.trees import Floats
+from ukge.evidence.trees import Floats, Matrix
 from ukge.graph.dataset import Dataset
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids, Vocabulary
-from ukge.logic.mining import MiningSettings, mine
+
+if TYPE_CHECKING:
+    from ukge.evidence.explain import Explanation
 
 Facts = UncertainGraph | Sequence[Sequence[str]]
 
@@ -101,12 +103,10 @@ class Evidence:
                 hint="Split the graph with a larger validation part.",
             )
         backbones = backbones_of(models, blind)
-        say("mining rules")
-        strong = MiningSettings(strong=chosen.strong, min_hit_ratio=chosen.min_hit_ratio)
-        mined = mine(blind.train, strong, engine=engine)
-        rules = PathRules.of(mined.scored, mined.prior, chosen.strong, blind.relations)
-        say("gathering evidence")
-        features = Features(FactIndex(blind.train), Tables.of(blind.train, engine), rules, backbones)
+        say("mining rules and gathering evidence")
+        features = gather(blind.train, backbones, chosen, engine)
+        say("learning from the known facts")
+        features = with_expectation(features, chosen)
         negatives, notes = mixed_negatives(blind, chosen)
         val = blind.val
         examples = Examples(
@@ -230,7 +230,7 @@ class Evidence:
     def _scores(self, asking: Asking) -> npt.NDArray[np.float32]:
         if self.rank_head is None:
             raise RunError("this evidence has no head for ranking", hint="Fit it with more validation facts.")
-        return self.rank_head.scores(self.evidence, asking)
+        return self.rank_head.scores(self.evidence, asking, self.head)
 
     def features(self, facts: Facts, *, leave_out: bool = False) -> dict[str, npt.NDArray[np.float32]]:
         """Return the evidence about facts by column; NaN where there is none."""
@@ -244,6 +244,12 @@ class Evidence:
         columns = self.evidence.columns(*ids, self.own_rows(*ids) if leave_out else None)
         found: Contributions = self.head.contributions(columns, assume_holds=assume_holds)
         return FactContributions(self.feature_names, found.base, found.parts)
+
+    def explain(self, head: str, relation: str, tail: str, **readings: Any) -> Explanation:
+        """Return why a fact, by name, has its confidence; `readings` are those of `ukge.evidence.explain.explain`."""
+        from ukge.evidence.explain import explain  # noqa: PLC0415 — a use of evidence, loaded when it is asked for
+
+        return explain(self, head, relation, tail, **readings)
 
     def unseen_errors(self) -> dict[str, float]:
         """Return the errors on validation facts and negative links, each predicted by a head that did not see it."""

@@ -15,13 +15,15 @@ from ukge.evidence.index import AnyIds, Asked, FactIndex, Places
 from ukge.evidence.pairs import pair_columns
 from ukge.evidence.paths import PathRules, path_columns
 from ukge.evidence.tables import Tables
-
-Matrix = npt.NDArray[np.float32]
+from ukge.evidence.trees import Matrix, Trees
 
 BLOCK = 1 << 16
 """Facts whose evidence is made at once."""
 
-RELATION = "relation"
+RELATION, EXPECTED = "relation", "expected"
+GRAPH = (RELATION, *pairs.NAMES, *groups.NAMES, *paths.NAMES)
+"""Columns that the known facts alone fill."""
+
 MOST_CATEGORIES = 254
 """Relations told apart as categories, those with the most facts; the others are one."""
 
@@ -50,13 +52,27 @@ class Features:
     tables: Tables
     rules: PathRules
     backbones: tuple[Backbone, ...]
+    category: npt.NDArray[np.float32]
+    """the category of each relation: a head knows relations by it, so facts that come later must not change it"""
+    expectation: Trees | None = None
+    """what the graph's own evidence about a fact means for its confidence, learnt from the known facts"""
+
+    @classmethod
+    def of(cls, index: FactIndex, tables: Tables, rules: PathRules, backbones: tuple[Backbone, ...]) -> Features:
+        """Gather what evidence is read from; the relations with the most facts get categories of their own."""
+        count = np.zeros(index.n_relations, dtype=np.int64)
+        count[tables.by_relation.key] = tables.by_relation.count
+        place = np.empty(len(count), dtype=np.float32)
+        place[np.argsort(-count, kind="stable")] = np.arange(len(count))
+        return cls(index, tables, rules, backbones, np.minimum(place, np.float32(MOST_CATEGORIES - 1)))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The columns, in order."""
         agreement = AGREEMENT if self.backbones else ()
         models = tuple(model_column(each) for each in self.backbones)
-        return (RELATION, *pairs.NAMES, *groups.NAMES, *paths.NAMES, *models, *agreement)
+        expected = (EXPECTED,) if self.expectation is not None else ()
+        return (*GRAPH, *expected, *models, *agreement)
 
     @property
     def rising(self) -> npt.NDArray[np.int8]:
@@ -67,15 +83,6 @@ class Features:
     def from_models(self) -> npt.NDArray[np.bool_]:
         """Which columns come from trained models: for facts the models were trained on these know the answer."""
         return np.array([name.startswith("model:") or name in AGREEMENT for name in self.names], dtype=np.bool_)
-
-    @cached_property
-    def category(self) -> npt.NDArray[np.float32]:
-        """The category of each relation."""
-        count = np.zeros(self.index.n_relations, dtype=np.int64)
-        count[self.tables.by_relation.key] = self.tables.by_relation.count
-        place = np.empty(len(count), dtype=np.float32)
-        place[np.argsort(-count, kind="stable")] = np.arange(len(count))
-        return np.minimum(place, np.float32(MOST_CATEGORIES - 1))
 
     @cached_property
     def rule_table(self) -> npt.NDArray[np.int32]:
@@ -104,6 +111,8 @@ class Features:
         pair_columns(self.index, self.tables, asked, expected, part(len(pairs.NAMES)))
         group_columns(self.index, self.tables, asked, part(len(groups.NAMES)))
         path_columns(self.index, self.rules, self.rule_table, asked, part(len(paths.NAMES)))
+        if self.expectation is not None:
+            part(1)[:, 0] = self.expectation.predict(out[:, : len(GRAPH)])
         beliefs = part(len(self.backbones))
         for number, backbone in enumerate(self.backbones):
             beliefs[:, number] = backbone.belief(asked.head, asked.relation, asked.tail)

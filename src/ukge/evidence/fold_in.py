@@ -18,7 +18,6 @@ import torch
 from ukge.engines.base import Parameters
 from ukge.errors import DataError
 from ukge.evidence.backbones import Backbone
-from ukge.evidence.features import Features
 from ukge.evidence.index import FactIndex
 from ukge.evidence.tables import Tables
 from ukge.graph.uncertain import UncertainGraph, concat
@@ -92,9 +91,7 @@ def fold_in(
     features = evidence.evidence
     lessons = _lessons(added, len(evidence.entities), negatives, seed)
     backbones = tuple(widened(each, lessons, len(entities), ridge) for each in features.backbones)
-    folded = Features(FactIndex(known), Tables.of(known, engine), features.rules, backbones)
-    # The head knows relations by their order when it was fitted, which the new facts must not change.
-    folded.__dict__["category"] = features.category
+    folded = replace(features, index=FactIndex(known), tables=Tables.of(known, engine), backbones=backbones)
     return Evidence(
         folded,
         evidence.head,

@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.evidence.calibration import Calibration
-from ukge.evidence.features import Matrix
 from ukge.evidence.settings import Error, EvidenceSettings
 from ukge.evidence.shap import contributions, expected_value
-from ukge.evidence.trees import Floats, Trees
+from ukge.evidence.trees import Floats, Matrix, Trees
 
 FEWEST_IN_LEAF = 20
 

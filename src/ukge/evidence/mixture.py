@@ -8,7 +8,7 @@ from ukge.errors import DataError
 from ukge.evidence.settings import EvidenceSettings
 from ukge.graph.dataset import Dataset
 from ukge.graph.keys import contains
-from ukge.graph.negatives import negative_links
+from ukge.graph.negatives import KINDS, Ground, Slots, negative_links
 from ukge.graph.uncertain import UncertainGraph, concat
 
 
@@ -26,7 +26,8 @@ def mixed_negatives(dataset: Dataset, settings: EvidenceSettings) -> tuple[Uncer
         if n == 0:
             continue
         try:
-            links = negative_links(dataset, like=dataset.val, kind=kind, n=n, seed=settings.seed + 1000 * number)
+            draw = _blindly_drawn if settings.negatives_may_hold else negative_links
+            links = draw(dataset, like=dataset.val, kind=kind, n=n, seed=settings.seed + 1000 * number)
         except DataError as error:
             notes.append(f"no negative links of kind {kind}: {error.what.splitlines()[0]}")
             continue
@@ -36,3 +37,16 @@ def mixed_negatives(dataset: Dataset, settings: EvidenceSettings) -> tuple[Uncer
     if not drawn:
         raise DataError("no negative links were found to learn from", hint="Is the graph complete?")
     return concat(drawn), notes
+
+
+def _blindly_drawn(dataset: Dataset, like: UncertainGraph, *, kind: str, n: int, seed: int) -> UncertainGraph:
+    """Return links with confidence 0, whether or not they are facts; those of an entity with itself are left out."""
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(len(like), size=n)
+    slots = Slots(like.head[rows], like.relation[rows], like.tail[rows])
+    head, tail = KINDS.get(kind)(Ground(dataset.train), slots, rng)
+    kept = (head >= 0) & (tail >= 0) & (head != tail)
+    zero = np.zeros(int(kept.sum()))
+    return UncertainGraph.from_ids(
+        head[kept], slots.relation[kept], tail[kept], zero, dataset.entities, dataset.relations
+    )

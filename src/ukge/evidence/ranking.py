@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.evidence.candidates import Asking, Candidates, Side, propose
-from ukge.evidence.features import Features, Matrix
-from ukge.evidence.head import boosted, known_columns
+from ukge.evidence.features import Features
+from ukge.evidence.head import Head, boosted, known_columns
 from ukge.evidence.settings import EvidenceSettings
-from ukge.evidence.trees import Floats, Trees
+from ukge.evidence.trees import Floats, Matrix, Trees
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids
 
@@ -31,7 +31,7 @@ BENEATH = -1.0
 
 @dataclass(frozen=True, eq=False)
 class RankHead:
-    """How likely a candidate is an answer, weighted by confidence, among candidates that all look likely.
+    """How likely a candidate is an answer among candidates that all look likely.
 
     The negatives of a head for confidences are mostly easy; among the best candidates of a query nearly all are false,
     and only a head that saw such candidates tells them apart.
@@ -40,8 +40,8 @@ class RankHead:
     trees: Trees
     top: int
 
-    def scores(self, features: Features, asking: Asking) -> npt.NDArray[np.float32]:
-        """Return for each query a score of every entity.
+    def scores(self, features: Features, asking: Asking, head: Head) -> npt.NDArray[np.float32]:
+        """Return for each query a score of every entity; `head` says how confident an answer is if it is one.
 
         A known answer has the mean of its confidences, a candidate its expected confidence, and the others are below.
         """
@@ -54,20 +54,22 @@ class RankHead:
                 out[block] = BENEATH / (1.0 + np.exp(np.clip((models[0] - mean) / (spread + 1e-9), -30, 30)))
             else:
                 out[block] = BENEATH
-            found = propose(features, part, models, self.top)
+            found, columns = judged_candidates(features, part, models, self.top)
             rows = out[block]
-            rows[found.query, found.entity] = self.judge(features, part, found)
+            rows[found.query, found.entity] = self.judge(columns, head)
             rows[found.known_query, found.known_entity] = found.known_confidence
         return out
 
-    def judge(self, features: Features, asking: Asking, found: Candidates) -> Floats:
-        """Return the expected confidence of candidates."""
-        odds = HELD_BACK * np.exp(self.trees.predict(candidate_columns(features, asking, found)))
-        return odds / (1.0 + odds)
+    def judge(self, columns: Matrix, head: Head) -> Floats:
+        """Return the expected confidence of candidates: that of an answer × the chance of being one."""
+        odds = HELD_BACK * np.exp(self.trees.predict(columns))
+        return odds / (1.0 + odds) * head.predict(columns, assume_holds=True)
 
 
 def fit_rank_head(features: Features, val: UncertainGraph, settings: EvidenceSettings) -> RankHead | None:
-    """Fit a head to the candidates of validation queries of both sides; None if no answer is among them."""
+    """Fit a head to the candidates of validation queries of both sides; None without queries, or without answers."""
+    if settings.rank_queries == 0:
+        return None
     rng = np.random.default_rng(settings.seed)
     parts: list[Matrix] = []
     gains: list[Floats] = []
@@ -83,25 +85,37 @@ def fit_rank_head(features: Features, val: UncertainGraph, settings: EvidenceSet
         true_key = number[query] * val.n_entities + answer
         for block in blocks(len(asking)):
             part = Asking(side, asking.given[block], asking.relation[block])
-            found = propose(features, part, model_scores(features, part), settings.rank_candidates)
-            parts.append(candidate_columns(features, part, found))
+            found, columns = judged_candidates(features, part, model_scores(features, part), settings.rank_candidates)
+            parts.append(columns)
             own = (found.query + block.start) * val.n_entities + found.entity
             gains.append(_gains(own, true_key, val.confidence))
-    columns, gain = np.concatenate(parts), np.concatenate(gains)
+    every, gain = np.concatenate(parts), np.concatenate(gains)
     true = gain > 0
     if not true.any() or true.all():
         return None
     model = boosted("Classifier", "log_loss", None, settings)
-    fitted = model.fit(known_columns(columns), true, np.where(true, gain, 1.0))
+    fitted = model.fit(known_columns(every), true)
     return RankHead(Trees.of(fitted), settings.rank_candidates)
 
 
-def candidate_columns(features: Features, asking: Asking, found: Candidates) -> Matrix:
-    """Return the evidence about candidates, the rank that each model gives them, and the side of the query."""
-    facts = asking.facts(found.query, found.entity)
-    columns = features.columns(*facts)
-    side = np.full((len(columns), 1), asking.side == "head", dtype=np.float32)
-    return np.concatenate([columns, found.place, side], axis=1)
+def judged_candidates(
+    features: Features, asking: Asking, scores: list[npt.NDArray[np.float32]], top: int
+) -> tuple[Candidates, Matrix]:
+    """Return candidates, and what there is to judge them by; the scores of known answers are overwritten.
+
+    Beside the evidence that is how each model sees a candidate among all entities: its rank, how far its score is
+    behind that of the best unknown entity, and how many deviations above the mean. The last column is the side.
+    """
+    moments = [(each.mean(axis=1), each.std(axis=1)) for each in scores]
+    found = propose(features, asking, scores, top)
+    query, parts = found.query, [features.columns(*asking.facts(found.query, found.entity)), found.place]
+    for each, (mean, spread) in zip(scores, moments, strict=True):
+        score = each[query, found.entity]
+        parts.append(
+            np.stack([each.max(axis=1)[query] - score, (score - mean[query]) / (spread[query] + 1e-9)], axis=1)
+        )
+    parts.append(np.full((len(query), 1), asking.side == "head", dtype=np.float32))
+    return found, np.concatenate(parts, axis=1, dtype=np.float32)
 
 
 def model_scores(features: Features, asking: Asking) -> list[npt.NDArray[np.float32]]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ukge.evidence import pairs
 from ukge.evidence.backbones import MOST
-from ukge.evidence.features import Features
+from ukge.evidence.features import EXPECTED, Features
 from ukge.evidence.index import Asked, Places
 from ukge.graph.uncertain import Fact
 from ukge.graph.vocabulary import Ids
@@ -31,6 +31,7 @@ SUBJECTS: Mapping[str, tuple[str, ...]] = {
     "head": ("head_facts", "head_confidence", "head_as_tail", "head_as_any_tail"),
     "tail": ("tail_facts", "tail_confidence", "tail_as_head", "tail_as_any_head"),
     "relation": ("relation", "relation_facts", "relation_confidence", "relation_spread"),
+    "expectation": (EXPECTED,),
     "analogue tail": ("nearest_tail", "nearest_tail_confidence", "similar_tails_confidence"),
     "analogue head": ("nearest_head", "nearest_head_confidence", "similar_heads_confidence"),
 }
@@ -83,6 +84,9 @@ class Witness:
         for kind, told in simple.items():
             sentence, facts = told()
             found.append(Reason(kind, sentence, parts.get(kind, 0.0), facts))
+        if EXPECTED in self._values:
+            said = f"Known facts with such evidence have a confidence of {self._values[EXPECTED]:.2f} on average."
+            found.append(Reason("expectation", said, parts.get("expectation", 0.0)))
         for backbone in self._features.backbones:
             value = float(backbone.model.confidence(*(np.array([each]) for each in self._fact))[0])
             kind = f"model:{backbone.name}"

@@ -36,9 +36,13 @@ class EvidenceSettings:
     """shares of the kinds of negative links"""
     negatives_per_fact: float = 2.0
     """negative links per validation fact; together they weigh as much as the facts, however many there are"""
-    iterations: int = 300
+    negatives_may_hold: bool = False
+    """draw negative links without a look at the facts, as those of the paper's test sets were: some are facts"""
+    iterations: int = 200
     """trees of each part of the head"""
-    learning_rate: float = 0.05
+    expectation_trees: int = 200
+    """trees that learn from the known facts what their evidence means; 0 for none"""
+    learning_rate: float = 0.08
     """how far each tree goes"""
     leaves: int = 31
     """leaves of a tree at most"""

@@ -9,8 +9,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from ukge.evidence.features import Matrix
-from ukge.evidence.trees import Floats, Trees, goes_right
+from ukge.evidence.trees import Floats, Matrix, Trees, goes_right
 
 
 def expected_value(trees: Trees) -> float:

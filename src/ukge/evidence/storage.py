@@ -27,12 +27,13 @@ from ukge.evidence.paths import PathRules
 from ukge.evidence.ranking import RankHead, rank_head_from
 from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.tables import Groups, Implications, Tables
+from ukge.evidence.trees import Trees
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
 from ukge.logic.weights import Prior
 from ukge.storage import DAMAGED, Arrays, load_arrays, save_arrays, sha256, write_atomically
 
-FORMAT = 1
+FORMAT = 2
 FILE = "evidence.safetensors"
 NAMES = ("entities", "relations")
 GROUPS = tuple(each.name for each in fields(Tables) if each.name != "implications")
@@ -57,12 +58,15 @@ def save_evidence(
     arrays: Arrays = {f"facts.{name}": getattr(graph, name) for name in ("head", "relation", "tail", "confidence")}
     arrays |= _prefixed("tables", _tables(features.tables))
     rules = features.rules
+    arrays["category"] = features.category
     arrays |= {"rules.key": rules.key, "rules.shown": rules.shown, "rules.implied": rules.implied}
     for number, backbone in enumerate(features.backbones):
         arrays |= _prefixed(f"model.{number}", backbone.parameters.as_dict())
     arrays |= _prefixed("head", head.arrays())
     for number, each in enumerate(bounds):
         arrays |= _prefixed(f"bounds.{number}", each.arrays())
+    if features.expectation is not None:
+        arrays |= _prefixed("expectation", features.expectation.arrays())
     if rank_head is not None:
         arrays |= _prefixed("ranking", rank_head.trees.arrays())
     told = {
@@ -102,7 +106,10 @@ def load_evidence(
         for number, each in enumerate(told["models"])
     )
     settings = EvidenceSettings(**told["settings"])
-    features = Features(FactIndex(graph), _as_tables(_part(arrays, "tables")), rules, backbones)
+    tables = _as_tables(_part(arrays, "tables"))
+    learnt = _part(arrays, "expectation")
+    expectation = Trees.from_arrays(learnt) if learnt else None
+    features = Features(FactIndex(graph), tables, rules, backbones, arrays["category"], expectation)
     head = Head.from_arrays(settings.error, _part(arrays, "head"))
     bounds = [Bounds.from_arrays(_part(arrays, f"bounds.{number}")) for number in range(2)]
     rank_head = rank_head_from(_part(arrays, "ranking"), settings.rank_candidates)

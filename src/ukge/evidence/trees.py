@@ -11,8 +11,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from ukge.evidence.features import Matrix
-
+Matrix = npt.NDArray[np.float32]
 Floats = npt.NDArray[np.float64]
 
 ROWS = 32
