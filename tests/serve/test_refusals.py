@@ -167,11 +167,13 @@ def test_too_many_pages_are_turned_away_and_the_api_is_not(run: Path) -> None:
     from ukge.serve.app import Front
 
     _, service = create_app(run, explorer=False)
-    front = Front(service, FastAPI(), None, crowded=lambda: True)
+    front = Front(service, FastAPI(), None, crowded=lambda: True, pages=("/",))
     with TestClient(Guard(front, Access(), Limits(), Metrics())) as asking:
         refused = asking.get("/")
         assert (refused.status_code, refused.json()["type"]) == (503, "urn:ukge:problem:overloaded")
         assert asking.get("/healthz").status_code == 200
+        nowhere = asking.get("/nowhere")
+        assert (nowhere.status_code, nowhere.headers["content-type"]) == (404, "application/problem+json")
 
 
 def test_too_many_waiting_requests_are_turned_away(run: Path) -> None:

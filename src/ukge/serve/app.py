@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Container
 from pathlib import Path
 
 import torch
@@ -33,9 +33,11 @@ class Front:
         explorer: FastAPI | None,
         watch_seconds: float | None,
         crowded: Callable[[], bool] = lambda: False,
+        pages: Container[str] = (),
     ) -> None:
         self.service = service
         self._crowded = crowded
+        self._pages = pages
         self.api = create_api(service)
         self.explorer = explorer
         self._watch_seconds = watch_seconds
@@ -45,8 +47,11 @@ class Front:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
             return
-        chosen: ASGIApp = self.api if self.explorer is None or is_api(scope["path"]) else self.explorer
-        if chosen is self.explorer and not scope["path"].startswith(LIVE_PATHS) and self._crowded():
+        path = scope["path"]
+        # Addresses that lead nowhere are left to the API: the explorer would hold a page in memory to say so.
+        known = path.startswith(LIVE_PATHS) or path in self._pages
+        chosen: ASGIApp = self.explorer if self.explorer is not None and known and not is_api(path) else self.api
+        if chosen is self.explorer and not path.startswith(LIVE_PATHS) and self._crowded():
             raise overloaded()
         await chosen(scope, receive, send)
 
@@ -100,9 +105,9 @@ def create_app(
     work = Work(allowed.waiting, on_pass=live.metrics.together.observe)
     service = Service(live, work, allowed)
     if explorer:
-        from ukge.serve.explorer import create_explorer, crowded  # noqa: PLC0415 — its library takes a second to load
+        from ukge.serve.explorer import ADDRESSES, create_explorer, crowded  # noqa: PLC0415 — it takes a second to load
 
-        front = Front(service, create_explorer(service), watch_seconds, crowded)
+        front = Front(service, create_explorer(service), watch_seconds, crowded, ADDRESSES)
     else:
         front = Front(service, None, watch_seconds)
     return Guard(front, access or Access(), allowed, live.metrics), service

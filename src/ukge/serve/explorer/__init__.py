@@ -8,10 +8,13 @@ from fastapi import FastAPI
 from nicegui import Client, core, ui
 
 from ukge.errors import ConfigError
-from ukge.serve.explorer.frame import FAVICON, build_frame
+from ukge.serve.explorer.frame import FAVICON, PAGES, build_frame
 from ukge.serve.service import Service
 
 _served: list[Service] = []
+
+ADDRESSES = frozenset({*PAGES, "/favicon.ico"})
+"""What the explorer answers, beside what its library serves by itself."""
 
 MOST_PAGES = 300
 """Pages that may be open, or asked for within the last minute, before further ones are turned away."""

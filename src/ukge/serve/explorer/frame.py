@@ -122,11 +122,13 @@ def _told(service: Service, page: Page) -> Callable[[PageArguments], Awaitable[N
     async def build(args: PageArguments) -> None:
         waiting = ui.html('<p class="wait" role="status">Looking…</p>', sanitize=False)
         place = ui.element("div")
-        while True:
+        while not place.is_deleted:  # whoever asked may have gone to another page meanwhile
             try:
                 with place:
                     await page(service, args)
             except NotReadyError as error:
+                if place.is_deleted:
+                    return
                 place.clear()
                 waiting.content = f'<p class="wait" role="status">{error.what.capitalize()} are being prepared…</p>'
                 await asyncio.sleep(PAUSE)
@@ -142,7 +144,8 @@ def _told(service: Service, page: Page) -> Callable[[PageArguments], Awaitable[N
             except Problem as error:
                 _say(error.detail, "")
             break
-        waiting.delete()
+        if not waiting.is_deleted:
+            waiting.delete()
 
     return build
 
