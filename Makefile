@@ -8,12 +8,17 @@ STAMP  := $(VENV)/.installed
 
 install: $(STAMP)
 
-# torch is named exactly: a range would pull gigabytes of CUDA libraries on machines without a GPU.
-$(STAMP): pyproject.toml
+# torch is named exactly: a range would pull gigabytes of CUDA libraries on machines without a GPU. So would torchrec
+# with its dependencies; those that it needs besides fbgemm-gpu are in the extra `distributed`. Both have wheels for
+# Linux only; elsewhere the tests that need them say so and skip.
+$(STAMP): pyproject.toml Makefile
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet torch==2.13.0
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+ifeq ($(shell uname -s),Linux)
+	$(BIN)/python -m pip install --quiet --no-deps torchrec==1.8.0 fbgemm-gpu-cpu==1.8.0
+endif
 	touch $(STAMP)
 
 demo: install

@@ -14,4 +14,4 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 @pytest.fixture(scope="session")
 def torchrec() -> None:
     if importlib.util.find_spec("torchrec") is None or importlib.util.find_spec("fbgemm_gpu") is None:
-        pytest.skip("TorchRec is not installed: make distributed")
+        pytest.skip("TorchRec is not installed: see docs/distributed.md")

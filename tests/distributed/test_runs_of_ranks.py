@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -11,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
-from tests.distributed.launching import environment, run_ranks, ukge
+from tests.distributed.launching import environment, run_ranks, torchrun, ukge
 
 from ukge.distributed.checkpoints import last_checkpoint
 from ukge.distributed.prepare import PrepareSettings, prepare
@@ -90,6 +93,36 @@ def test_the_run_is_an_ordinary_one(whole: Path, data: Path) -> None:
         UKGE.resume(whole)
 
 
+def test_a_killed_rank_is_started_again_and_nothing_is_lost(whole: Path, data: Path, tmp_path: Path) -> None:
+    """Then the run as it was at that moment goes on with three ranks instead of two."""
+    path, early = tmp_path / "killed", tmp_path / "early"
+    command = ukge("train", str(data), "--distributed", "--quiet", "--out", str(path), *flags())
+    launcher = subprocess.Popen(torchrun(2, *command, restarts=1), env=environment(), stderr=subprocess.PIPE, text=True)
+    try:
+        wait_for_epoch(path, 4, launcher)
+        survivor = rank_process(launcher.pid, 0)
+        os.kill(rank_process(launcher.pid, 1), signal.SIGKILL)
+        wait_for_end(survivor)
+        shutil.copytree(path, early)
+        _, told = launcher.communicate(timeout=300)
+    finally:
+        launcher.kill()
+    assert launcher.returncode == 0, told
+    assert (path / "weights.safetensors").read_bytes() == (whole / "weights.safetensors").read_bytes()
+    trace = Run.open(path).trace()
+    assert [line["epoch"] for line in trace] == list(range(1, EPOCHS + 1))
+    assert [line["loss"] for line in trace] == [line["loss"] for line in Run(whole).trace()]
+
+    done = run_ranks(3, *ukge("train", "--distributed", "--json", "--resume", str(early)))
+    assert done.returncode == 0, done.stderr
+    assert [line["epoch"] for line in Run.open(early).trace()] == list(range(1, EPOCHS + 1))
+    before = [line["loss"] for line in Run(whole).trace()]
+    after = [line["loss"] for line in Run(early).trace()]
+    assert after[:4] == before[:4]
+    assert after != before
+    assert json.loads(done.stdout)["best"] == pytest.approx(UKGE.load(whole).trained.best, rel=0.1)  # type: ignore[union-attr]
+
+
 def test_a_prepared_directory_is_trained_on_where_it_lies(torchrec: None, tmp_path: Path) -> None:
     stream_parquet(tmp_path / "bucket", 300, 2000, seed=2, partition_by="relation")
     prepared = prepare(str(tmp_path / "bucket"), tmp_path / "prepared", PrepareSettings(val=0.1))
@@ -114,6 +147,13 @@ def wait_for_epoch(run: Path, epoch: int, launcher: subprocess.Popen[str]) -> No
     while (found := last_checkpoint(run / "checkpoints")) is None or found.name < f"epoch-{epoch:06d}":
         assert launcher.poll() is None, "the ranks ended before the kill"
         assert time.monotonic() < deadline, "the ranks never came so far"
+        time.sleep(0.01)
+
+
+def wait_for_end(process: int) -> None:
+    deadline = time.monotonic() + 60
+    while Path(f"/proc/{process}").exists():
+        assert time.monotonic() < deadline, "a rank outlived the others"
         time.sleep(0.01)
 
 

@@ -56,9 +56,12 @@ class Checkpoints:
 
     def load(self) -> Progress | None:
         """Bring the engine to the last checkpoint, or return None if there is none."""
-        found = last_checkpoint(self._folder)
-        if found is None:
+        last = last_checkpoint(self._folder)
+        # What the first rank finds: a shared file system may show another rank less, for a while.
+        name = self._world.told_text("" if last is None else last.name)
+        if not name:
             return None
+        found = self._folder / name
         self._check(found)
         state = self._weights() | self._state()
         with _quiet():

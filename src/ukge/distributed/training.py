@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import torch
 from ukge.config import Config
 from ukge.distributed.engine import DistributedEngine
 from ukge.distributed.keeper import ShardKeeper, SharedMetric
-from ukge.distributed.world import World, joined, restarted
+from ukge.distributed.world import World, joined
 from ukge.engines.base import GroundRules
 from ukge.errors import RunError
 from ukge.graph.catalogue import open_dataset
@@ -65,8 +66,7 @@ def train_distributed(
     config = Run(path).config if job is None else job.config
     with joined(config.runtime.device) as world:
         run = Run(path)
-        go_on = resume is not None or (restarted() and (path / "manifest.json").is_file())
-        world.by_first(lambda: _open(path) if go_on or job is None else _create(job))
+        world.by_first(lambda: _open(path) if job is None else _begin(job, world))
         config = run.config
         torch.set_num_threads(config.runtime.threads or 1)
         prepared = open_prepared(_facts_of(run))
@@ -86,6 +86,22 @@ def train_distributed(
         world.by_first(lambda: run.truncate_trace(progress.epoch))
         loop = Loop(config, engine, metric, keeper, list(callbacks) if world.first else [], on_facts, progress)
         return loop.run_to_end(), run
+
+
+def _begin(job: Job, world: World) -> None:
+    """Make the run directory, or open the one that these ranks made before torchrun started them again.
+
+    A directory that somebody else made is refused however often the ranks are started.
+    """
+    ours = f"made/{job.out.resolve()}"
+    if world.launch.check([ours]):
+        if (job.out / "manifest.json").is_file() and Run(job.out).manifest().get("distributed"):
+            _open(job.out)
+            return
+        shutil.rmtree(job.out, ignore_errors=True)  # the ranks died while it was made
+    elif not job.out.exists() or (job.out.is_dir() and not any(job.out.iterdir())):
+        world.launch.set(ours, "")
+    _create(job)
 
 
 def _create(job: Job) -> None:

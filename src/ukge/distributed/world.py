@@ -13,14 +13,18 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.distributed_c10d import PrefixStore, Store
+from torch.distributed.rendezvous import rendezvous
 
-from ukge.errors import ConfigError, UkgeError
+from ukge.distributed.meeting import agreed_name
+from ukge.errors import ConfigError, RunError, UkgeError
 from ukge.model import resolve_device
 
 PATIENCE = timedelta(minutes=30)
 """How long a rank waits for the others: longer than one of them may read data, build a metric or write a run."""
 
 LAUNCH_HINT = "For example: torchrun --nproc-per-node 2 --no-python ukge train DATA --distributed --out RUN"
+LOST_HINT = "A rank has ended. What has ended it stands above or in the system's log; memory is the usual reason."
 INSTALL_HINT = (
     "pip install 'ukge[distributed]', then on a machine without a GPU: "
     "pip install --no-deps torchrec==1.8.0 fbgemm-gpu-cpu==1.8.0; with one: pip install torchrec==1.8.0"
@@ -40,6 +44,8 @@ class World:
     device: torch.device
     local_size: int
     """How many ranks share this machine."""
+    launch: Store
+    """What torchrun keeps for the ranks for as long as it runs, also when it starts them again."""
 
     @property
     def first(self) -> bool:
@@ -108,10 +114,19 @@ def joined(device: str) -> Iterator[World]:
         torch.cuda.set_device(place)
     elif place.type != "cpu":
         raise ConfigError(f"ranks compute on CPUs or CUDA devices, not on '{place}'", hint="Give --device cpu.")
-    dist.init_process_group("nccl" if place.type == "cuda" else "gloo", timeout=PATIENCE)
+    # The ranks' own store, not the one of `init_process_group`, which would find what dead ranks left in it.
+    shared, rank, size = next(rendezvous("env://", timeout=PATIENCE))
+    shared.set_timeout(PATIENCE)
+    launch = PrefixStore("ukge", shared)
+    own = PrefixStore(agreed_name(launch, rank, size, PATIENCE), launch)
+    backend = "nccl" if place.type == "cuda" else "gloo"
+    dist.init_process_group(backend, store=own, rank=rank, world_size=size, timeout=PATIENCE)
     try:
-        size = dist.get_world_size()
-        yield World(dist.get_rank(), size, place, int(os.environ.get("LOCAL_WORLD_SIZE", size)))
+        yield World(rank, size, place, int(os.environ.get("LOCAL_WORLD_SIZE", size)), launch)
+    except RuntimeError as error:
+        if not _of_the_line(error):
+            raise
+        raise RunError(f"rank {rank} lost the others: {error}", hint=LOST_HINT) from None
     finally:
         dist.destroy_process_group()
 
@@ -122,6 +137,6 @@ def require_torchrec() -> None:
         raise ConfigError("TorchRec, which shards the entity table, is not installed", hint=INSTALL_HINT)
 
 
-def restarted() -> bool:
-    """Return whether torchrun started this rank again after a failure."""
-    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+def _of_the_line(error: RuntimeError) -> bool:
+    """Return whether an error tells of the connection between ranks: gloo has no type of error of its own."""
+    return isinstance(error, dist.DistError) or "gloo/transport" in str(error)
