@@ -38,12 +38,12 @@ def asking(judged: Path) -> Iterator[TestClient]:
 
 def test_confidences_have_the_evidences_bounds(asking: TestClient, judged: Path, snapshot: Snapshot) -> None:
     evidence = Evidence.load(judged)
-    fact = snapshot.dataset.test[0]
-    asked = (fact.head, fact.relation, fact.tail)
-    told = asking.get("/v1/confidence", params=dict(zip(("head", "relation", "tail"), asked, strict=True))).json()
-    low, high = evidence.interval([asked], 0.9)
-    assert told["confidence"] == pytest.approx(float(evidence.predict([asked])[0]), abs=1e-6)
-    assert told["interval"] == {"low": pytest.approx(float(low[0])), "high": pytest.approx(float(high[0]))}
+    for fact in (snapshot.dataset.test[0], snapshot.dataset.train[0]):
+        asked = (fact.head, fact.relation, fact.tail)
+        told = asking.get("/v1/confidence", params=dict(zip(("head", "relation", "tail"), asked, strict=True))).json()
+        low, high = evidence.interval([asked], 0.9, leave_out=True)
+        assert told["confidence"] == pytest.approx(float(evidence.predict([asked], leave_out=True)[0]), abs=1e-6)
+        assert told["interval"] == {"low": pytest.approx(float(low[0])), "high": pytest.approx(float(high[0]))}
     assert asking.get("/v1/info").json()["opinion"] == "evidence"
 
 
@@ -52,7 +52,8 @@ def test_answers_are_ranked_by_the_evidence(asking: TestClient, judged: Path, sn
     fact = snapshot.dataset.test[0]
     told = asking.get("/v1/rank", params={"head": fact.head, "relation": fact.relation, "k": 8}).json()
     found = [each["confidence"] for each in told["answers"]]
-    expected = evidence.predict([(fact.head, fact.relation, each["entity"]) for each in told["answers"]])
+    asked = [(fact.head, fact.relation, each["entity"]) for each in told["answers"]]
+    expected = evidence.predict(asked, leave_out=True)
     assert found == pytest.approx(expected.tolist(), abs=1e-6)
     assert found == sorted(found, reverse=True)
     assert all(each["interval"]["low"] <= each["interval"]["high"] for each in told["answers"])
@@ -63,6 +64,15 @@ def test_reasons_add_up_to_the_confidence(asking: TestClient, snapshot: Snapshot
     told = asking.get("/v1/explain", params={"head": fact.head, "relation": fact.relation, "tail": fact.tail}).json()
     total = told["base"] + sum(each["contribution"] for each in told["reasons"])
     assert total == pytest.approx(told["confidence"], abs=1e-6)
+
+
+def test_a_known_fact_is_no_reason_for_itself(asking: TestClient, snapshot: Snapshot) -> None:
+    known = snapshot.dataset.train[0]
+    own = {"head": known.head, "relation": known.relation, "tail": known.tail}
+    told = asking.get("/v1/explain", params=own).json()
+    used = [{name: fact[name] for name in own} for each in told["reasons"] for fact in each["facts"]]
+    assert used
+    assert own not in used
 
 
 def test_complete_and_doubtful_ask_the_evidence(asking: TestClient, snapshot: Snapshot) -> None:

@@ -28,7 +28,10 @@ BLOCK = 20_000
 
 
 class EvidenceOpinion:
-    """Calibrated confidences with bounds; the model proposes, the evidence judges."""
+    """Calibrated confidences with bounds; the model proposes, the evidence judges.
+
+    A fact of the graph is judged by the other facts: that it is known would be no reason to believe it.
+    """
 
     kind: Literal["model", "evidence"] = "evidence"
 
@@ -69,14 +72,16 @@ class EvidenceOpinion:
         if not facts:
             return np.zeros(0), np.zeros(0)
         head, relation, tail = _columns(facts)
-        return self._evidence.interval_of(self._evidence.evidence.columns(head, relation, tail), relation, coverage)
+        own = self._evidence.own_rows(head, relation, tail)
+        columns = self._evidence.evidence.columns(head, relation, tail, own)
+        return self._evidence.interval_of(columns, relation, coverage)
 
     def explain(self, fact: Triple, deadline: Deadline) -> Explanation:
         """Return the evidence's own reasons with their contributions, which add up to the confidence."""
         from ukge.evidence.explain import explain  # noqa: PLC0415 — loaded with the evidence
 
         deadline.check()
-        told = explain(self._evidence, *self._named(fact), coverage=COVERAGE)
+        told = explain(self._evidence, *self._named(fact), coverage=COVERAGE, leave_out=True)
         return Explanation(
             told.confidence, told.interval, told.base, tuple(self._reason(each) for each in told.reasons)
         )
@@ -104,9 +109,12 @@ class EvidenceOpinion:
 
     def _predict(self, facts: Sequence[Triple], *, assume_holds: bool) -> Floats:
         head, relation, tail = _columns(facts)
-        predict = self._evidence.predict_ids
+        predict, own = self._evidence.predict_ids, self._evidence.own_rows(head, relation, tail)
         parts = [
-            np.asarray(predict(head[rows], relation[rows], tail[rows], assume_holds=assume_holds), dtype=np.float64)
+            np.asarray(
+                predict(head[rows], relation[rows], tail[rows], assume_holds=assume_holds, own=own[rows]),
+                dtype=np.float64,
+            )
             for rows in _blocks(len(head))
         ]
         return np.concatenate(parts) if parts else np.zeros(0)
