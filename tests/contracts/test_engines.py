@@ -136,7 +136,8 @@ def drawn(config: Config, data: TrainingData) -> tuple[np.ndarray, np.ndarray, n
     order = np.arange(len(data))
     engine._prepare(order, 0, np.array([len(data)]), np.uint64(12345))
     buffers = engine._buffers
-    return buffers.facts[0], buffers.heads[0], buffers.tails[0]
+    tails, heads = buffers.drawn[0]
+    return buffers.facts[0], heads, tails
 
 
 def test_corruptions_are_uniform() -> None:

@@ -57,7 +57,7 @@ def test_exactly_the_corruptions_that_occur_once_are_marked(graph: TrainingData)
         facts, drawn = buffers.facts[batch, :size], engine._rules_drawn(sizes)[batch]
         chosen = buffers.rules[batch, :drawn]
         own = np.concatenate([graph.head[facts], graph.tail[facts], rules.head[chosen], rules.tail[chosen]])
-        found = np.concatenate([side[batch, :size].ravel() for side in (buffers.tails, buffers.heads)])
+        found = buffers.drawn[batch, :, :size].ravel()
         entities = np.where(found < 0, ~found, found)
         counts = np.bincount(np.concatenate([own, entities]), minlength=N_ENTITIES)
         np.testing.assert_array_equal(found < 0, counts[entities] == 1)

@@ -16,8 +16,10 @@ import numpy.typing as npt
 from ukge.config import Config
 from ukge.engines.aligned import aligned_zeros
 from ukge.engines.base import EpochResult, GroundRules, Parameters, State, TrainingData
-from ukge.engines.fused import kernel, ops, optimisers
+from ukge.engines.fused import links, ops, optimisers
+from ukge.engines.fused.kernel import run_batches
 from ukge.engines.fused.prepare import prepare_batches
+from ukge.engines.fused.rows import SPREAD
 from ukge.graph.keys import triple_keys
 
 # (query, comparator) of each scorer that the kernels know.
@@ -29,8 +31,8 @@ SCORERS = {
     "rotate": (ops.ROTATION, ops.MODULUS),
     "dot": (ops.COPY, ops.DOT),
 }
-LINKS = {"logistic": kernel.LOGISTIC_LINK, "rectifier": kernel.RECTIFIER_LINK, "identity": kernel.IDENTITY_LINK}
-LOSSES = {"squared": kernel.SQUARED, "logistic": kernel.LOGISTIC, "margin": kernel.MARGIN}
+LINKS = {"logistic": links.LOGISTIC_LINK, "rectifier": links.RECTIFIER_LINK, "identity": links.IDENTITY_LINK}
+LOSSES = {"squared": links.SQUARED, "logistic": links.LOGISTIC, "margin": links.MARGIN}
 OPTIMISERS = {
     "adam": optimisers.ADAM,
     "lazy-adam": optimisers.LAZY_ADAM,
@@ -59,15 +61,14 @@ class _Buffers:
 
     facts: npt.NDArray[np.int32]
     rules: npt.NDArray[np.int32]
-    heads: npt.NDArray[np.int32]
-    tails: npt.NDArray[np.int32]
+    drawn: npt.NDArray[np.int32]
     by_entity: tuple[npt.NDArray[Any], ...]
     by_relation: tuple[npt.NDArray[Any], ...]
     scratch: tuple[npt.NDArray[np.float32], ...]
 
     @property
     def prepared(self) -> tuple[Any, ...]:
-        return self.facts, self.rules, self.heads, self.tails
+        return self.facts, self.rules, self.drawn
 
 
 class FusedEngine:
@@ -149,7 +150,7 @@ class FusedEngine:
         buffers = _allocate(1, len(self.data), len(rules), self._negatives, self.parameters, self.threads)
         buffers.facts[0] = np.arange(len(self.data))
         buffers.rules[0, : len(rules)] = rules
-        buffers.heads[0], buffers.tails[0] = heads, tails
+        buffers.drawn[0] = tails, heads
         chosen = self._rule_arrays()
         entities = np.concatenate(
             [self.data.head, chosen[0][rules], self.data.tail, chosen[2][rules], tails.ravel(), heads.ravel()]
@@ -246,7 +247,7 @@ class FusedEngine:
         gradients_only: bool,
     ) -> int:
         parameters = self.parameters
-        steps: int = kernel.run_batches(
+        steps: int = run_batches(
             self._query, self._compare, len(sizes), sizes, rules_drawn, self._negatives, self.threads, self._codes,
             self._weights, self._optimiser, self._hyper, self.steps, self._fact_arrays(), self._rule_arrays(),
             parameters.entity, parameters.relation, parameters.link.reshape(2, 1), self._moments,
@@ -276,21 +277,24 @@ def _allocate(group: int, size: int, rules: int, negatives: int, parameters: Par
     def index(n: int) -> tuple[npt.NDArray[Any], ...]:
         return np.zeros(group, dtype=np.int64), ints(group, n), ints(group, n), ints(group, n + 1)
 
+    queries = size + rows
+    kept = aligned_zeros(queries + 2 * rows, width)
+
     return _Buffers(
         facts=ints(group, size),
         rules=ints(group, max(rules, 1)),
-        heads=ints(group, size, negatives),
-        tails=ints(group, size, negatives),
+        drawn=ints(group, 2, size, negatives),
         by_entity=index(seen),
         by_relation=index(rows),
         scratch=(
-            aligned_zeros(size + rows, width),
+            kept,
+            kept[:queries],
             aligned_zeros(2 * size * negatives),
-            aligned_zeros(rows, width),
+            kept[queries : queries + rows],
             aligned_zeros(rows, relation_width),
-            aligned_zeros(rows, width),
-            aligned_zeros(kernel.SPREAD * threads, width),
-            aligned_zeros(kernel.SPREAD * threads, width),
+            kept[queries + rows :],
+            aligned_zeros(SPREAD * threads, width),
+            aligned_zeros(SPREAD * threads, width),
             aligned_zeros(min(rows, len(parameters.relation)), relation_width),
             aligned_zeros(rows, 2),
             aligned_zeros(rows, 4),

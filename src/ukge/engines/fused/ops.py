@@ -252,6 +252,19 @@ def compare_four(code, query, k, entity, e0, e1, e2, e3):  # type: ignore[no-unt
 
 
 @inlined
+def compare_two(code, query, k, entity, e0, e1):  # type: ignore[no-untyped-def]
+    """Return the plausibilities of two candidates for query row k."""
+    if len(code) == DOT:
+        a, b = np.float32(0.0), np.float32(0.0)
+        for d in range(query.shape[1]):
+            q = query[k, d]
+            a += q * entity[e0, d]
+            b += q * entity[e1, d]
+        return a, b
+    return compare(code, query, k, entity, e0), compare(code, query, k, entity, e1)
+
+
+@inlined
 def push_query_four(code, c0, c1, c2, c3, query, k, entity, e0, e1, e2, e3, grad, g):  # type: ignore[no-untyped-def]
     """Do as `push_query` for four candidates: an inner product then loads and stores the gradient once."""
     if len(code) == DOT:
@@ -265,13 +278,22 @@ def push_query_four(code, c0, c1, c2, c3, query, k, entity, e0, e1, e2, e3, grad
 
 
 @inlined
-def push_candidate_four(code, c0, c1, c2, c3, query, k0, k1, k2, k3, entity, e, grad, g):  # type: ignore[no-untyped-def]
-    """Do as `push_candidate` for four queries."""
+def push_query_two(code, c0, c1, query, k, entity, e0, e1, grad, g):  # type: ignore[no-untyped-def]
+    """Do as `push_query` for two candidates."""
     if len(code) == DOT:
         for d in range(query.shape[1]):
-            grad[g, d] += (c0 * query[k0, d] + c1 * query[k1, d]) + (c2 * query[k2, d] + c3 * query[k3, d])
+            grad[g, d] += c0 * entity[e0, d] + c1 * entity[e1, d]
     else:
-        push_candidate(code, c0, query, k0, entity, e, grad, g)
-        push_candidate(code, c1, query, k1, entity, e, grad, g)
-        push_candidate(code, c2, query, k2, entity, e, grad, g)
-        push_candidate(code, c3, query, k3, entity, e, grad, g)
+        push_query(code, c0, query, k, entity, e0, grad, g)
+        push_query(code, c1, query, k, entity, e1, grad, g)
+
+
+@inlined
+def weigh_four(table, c0, c1, c2, c3, k0, k1, k2, k3, grad, g, fresh):  # type: ignore[no-untyped-def]
+    """Add to grad[g], or if it is `fresh` write to it, four rows of a table by their coefficients."""
+    if fresh:
+        for d in range(table.shape[1]):
+            grad[g, d] = (c0 * table[k0, d] + c1 * table[k1, d]) + (c2 * table[k2, d] + c3 * table[k3, d])
+    else:
+        for d in range(table.shape[1]):
+            grad[g, d] += (c0 * table[k0, d] + c1 * table[k1, d]) + (c2 * table[k2, d] + c3 * table[k3, d])

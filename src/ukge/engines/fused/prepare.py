@@ -8,7 +8,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from ukge.engines.fused.ops import OPTIONS, compiled
+from ukge.engines.fused.ops import OPTIONS, compiled, inlined
 
 TRIES = 16
 DIGIT = 13
@@ -18,7 +18,7 @@ LOW_BITS = (1 << 32) - 1
 allocating = nb.njit(**{**OPTIONS, "_nrt": True})
 
 
-@compiled
+@inlined
 def mix(x):  # type: ignore[no-untyped-def]
     """Return a well-mixed 64-bit hash of a counter (the finaliser of SplitMix64)."""
     z = np.uint64(x) + np.uint64(0x9E3779B97F4A7C15)
@@ -27,7 +27,7 @@ def mix(x):  # type: ignore[no-untyped-def]
     return z ^ (z >> np.uint64(31))
 
 
-@compiled
+@inlined
 def below(n, bits):  # type: ignore[no-untyped-def]
     """Return a number in [0, n) from 64 random bits."""
     return np.int64(((bits >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
@@ -73,6 +73,26 @@ def corrupt(kept, relation, is_tail, counter, n, observed, offsets, members, by_
         if is_unseen(kept, relation, is_tail, other, n, observed):
             return other
     return entity
+
+
+@compiled
+def draw_corruptions(  # type: ignore[no-untyped-def]
+    place, head, relation, tail, n_negatives, n, observed, ranges, tails, heads, out
+):  # fmt: skip
+    """Draw the corrupted tails of a fact to out[tails:] and its corrupted heads to out[heads:]."""
+    head_offsets, head_members, tail_offsets, tail_members, by_degree = ranges
+    if len(observed) == 0 and len(head_offsets) == 0 and by_degree == 0:
+        # The paper's own way, and what training waits for: no look-ups, no second tries.
+        for j in range(n_negatives):
+            even = place + np.uint64(2 * j)
+            out[tails + j] = below(n, mix(even))
+            out[heads + j] = below(n, mix(even + np.uint64(1)))
+        return
+    for j in range(n_negatives):
+        even = place + np.uint64(2 * j)
+        out[tails + j] = corrupt(head, relation, True, even, n, observed, tail_offsets, tail_members, by_degree)
+        odd = even + np.uint64(1)
+        out[heads + j] = corrupt(tail, relation, False, odd, n, observed, head_offsets, head_members, by_degree)
 
 
 @compiled
@@ -161,8 +181,7 @@ def prepare_batch(  # type: ignore[no-untyped-def]
     """
     fact_head, fact_relation, fact_tail, _ = facts
     rule_head, rule_relation, rule_tail, _, _ = rules
-    head_offsets, head_members, tail_offsets, tail_members, by_degree = ranges
-    out_facts, out_rules, out_heads, out_tails = prepared
+    out_facts, out_rules, drawn = prepared
     start = first + batch * size
     n_facts = min(size, len(permutation) - start)
     n_rows = n_facts + n_rules
@@ -177,13 +196,8 @@ def prepare_batch(  # type: ignore[no-untyped-def]
         entities[n_rows + i] = tail
         relations[i] = relation
         place = key + np.uint64(start + i) * np.uint64(2 * n_negatives)
-        for j in range(n_negatives):
-            even = place + np.uint64(2 * j)
-            t = corrupt(head, relation, True, even, n_entities, observed, tail_offsets, tail_members, by_degree)
-            odd = even + np.uint64(1)
-            h = corrupt(tail, relation, False, odd, n_entities, observed, head_offsets, head_members, by_degree)
-            entities[2 * n_rows + i * n_negatives + j] = t
-            entities[2 * n_rows + (n_facts + i) * n_negatives + j] = h
+        tails, heads = 2 * n_rows + i * n_negatives, 2 * n_rows + (n_facts + i) * n_negatives
+        draw_corruptions(place, head, relation, tail, n_negatives, n_entities, observed, ranges, tails, heads, entities)
     for i in range(n_rules):
         # A stream of its own: ground rules must not move with the corruptions.
         pick = below(len(rule_head), mix(mix(key ^ np.uint64(0xA5A5A5A5)) + np.uint64(start + i)))
@@ -198,8 +212,8 @@ def prepare_batch(  # type: ignore[no-untyped-def]
     index_occurrences(relations, n_rows, n_relations, n_rows, by_relation, batch, spare, counts)
     for i in range(n_facts):
         for j in range(n_negatives):
-            out_tails[batch, i, j] = entities[2 * n_rows + i * n_negatives + j]
-            out_heads[batch, i, j] = entities[2 * n_rows + (n_facts + i) * n_negatives + j]
+            drawn[batch, 0, i, j] = entities[2 * n_rows + i * n_negatives + j]
+            drawn[batch, 1, i, j] = entities[2 * n_rows + (n_facts + i) * n_negatives + j]
 
 
 @allocating
