@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import shutil
 from typing import Any
 
@@ -28,8 +29,12 @@ def mapped_table(run: Run | None, name: str, shape: tuple[int, int]) -> Floats:
         )
     folder = run.path / FOLDER
     folder.mkdir(exist_ok=True)
-    table: Floats = np.memmap(folder / f"{name}.f32", np.float32, "w+", shape=shape).view(np.ndarray)
-    return table
+    table = np.memmap(folder / f"{name}.f32", np.float32, "w+", shape=shape)
+    if hasattr(mmap, "MADV_RANDOM"):
+        # Read ahead, Linux keeps a file in pieces of up to 2 MB, and a change of one row writes a whole piece to disk.
+        memory: mmap.mmap = vars(table)["_mmap"]
+        memory.madvise(mmap.MADV_RANDOM)
+    return table.view(np.ndarray)
 
 
 def copy_rows(source: Floats, target: Floats) -> None:

@@ -14,7 +14,9 @@ from ukge.estimator import UKGE
 from ukge.graph.dataset import Dataset
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
+from ukge.mapped import mapped_table
 from ukge.memory import estimate
+from ukge.runs import Run
 from ukge.storage import Stream, load_arrays, map_arrays, save_arrays
 from ukge.train import EpochEvent
 
@@ -82,3 +84,12 @@ def test_streams_are_written_as_arrays_are(tmp_path: Path) -> None:
     np.testing.assert_array_equal(mapped["a"], rows)
     mapped["a"][0] = -1
     assert load_arrays(tmp_path / "stream")[0]["a"][0, 0] == 0, "changes stay in the process"
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="only Linux tells how a file is mapped")
+def test_a_mapped_table_is_read_by_rows_and_not_ahead(tmp_path: Path) -> None:
+    table = mapped_table(Run(tmp_path), "entity", (64, 16))
+    table[:] = 1.0
+    told = Path("/proc/self/smaps").read_text(encoding="utf-8").split("entity.f32")[1]
+    flags = next(line for line in told.splitlines() if line.startswith("VmFlags:"))
+    assert "rr" in flags.split()
