@@ -92,22 +92,26 @@ def _label(path: Path) -> str:
     return path.parent.name if path.name.startswith("seed-") else path.name
 
 
+@nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"}, error_model="numpy")
+def _likeness(directions, i, j):  # type: ignore[no-untyped-def]
+    """Return the inner product of two rows; only the order of its sum is free."""
+    total = np.float32(0.0)
+    for d in range(directions.shape[1]):
+        total += directions[i, d] * directions[j, d]
+    return total
+
+
 @nb.njit(cache=True, nogil=True, parallel=True)
 def _agree(asked, own, begin, end, rows, answer, confidence, directions, out):  # type: ignore[no-untyped-def]
-    width = directions.shape[1]
     for q in nb.prange(len(asked)):
         n = end[q] - begin[q]
         stride = max(1, n // MOST)
         nearest, its_confidence, weight, weighted = np.nan, np.nan, 0.0, 0.0
-        vector = directions[asked[q]]
         for k in range(begin[q], end[q], stride):
             row = rows[k]
             if row == own[q]:
                 continue
-            other = directions[answer[row]]
-            likeness = 0.0
-            for d in range(width):
-                likeness += vector[d] * other[d]
+            likeness = float(_likeness(directions, asked[q], answer[row]))
             if np.isnan(nearest) or likeness > nearest:
                 nearest, its_confidence = likeness, confidence[row]
             close = max(likeness, 0.0) ** 2

@@ -96,17 +96,28 @@ class Evidence:
         """
         say = tell or (lambda _: None)
         chosen = replace(settings or EvidenceSettings(error=error, seed=seed), **changes)
-        blind = replace(dataset, test=dataset.test[:0], negatives=None, queries=None)
-        if len(blind.val) < FEWEST_FACTS:
-            raise DataError(
-                f"data set {dataset.name!r} has {len(blind.val)} validation facts, and a head needs {FEWEST_FACTS}",
-                hint="Split the graph with a larger validation part.",
-            )
+        blind = _blind(dataset)
         backbones = backbones_of(models, blind)
         say("mining rules and gathering evidence")
         features = gather(blind.train, backbones, chosen, engine)
         say("learning from the known facts")
-        features = with_expectation(features, chosen)
+        return cls._of(with_expectation(features, chosen), blind, chosen, say)
+
+    def refit(self, dataset: Dataset, *, tell: Callable[[str], None] | None = None, **changes: Any) -> Self:
+        """Return another head over the same evidence, with some of the head's settings changed.
+
+        `dataset` is the one that the evidence was gathered from: its training facts are not read again.
+        """
+        blind = _blind(dataset)
+        if blind.train.fingerprint != self.known.fingerprint:
+            raise DataError(
+                f"the training facts of data set {dataset.name!r} are not those that the evidence was gathered from",
+                hint="Fit new evidence with Evidence.fit.",
+            )
+        return self._of(self.evidence, blind, replace(self.settings, **changes), tell or (lambda _: None))
+
+    @classmethod
+    def _of(cls, features: Features, blind: Dataset, chosen: EvidenceSettings, say: Callable[[str], None]) -> Self:
         negatives, notes = mixed_negatives(blind, chosen)
         val = blind.val
         examples = Examples(
@@ -291,3 +302,13 @@ class Evidence:
     def own_rows(self, head: Ids, relation: Ids, tail: Ids) -> Places:
         """Return for each fact the row of `known` that holds it, −1 where there is none."""
         return self.evidence.index.rows_of(head, relation, tail)
+
+
+def _blind(dataset: Dataset) -> Dataset:
+    """Return a data set without its test part, checked for enough validation facts."""
+    if len(dataset.val) < FEWEST_FACTS:
+        raise DataError(
+            f"data set {dataset.name!r} has {len(dataset.val)} validation facts, and a head needs {FEWEST_FACTS}",
+            hint="Split the graph with a larger validation part.",
+        )
+    return replace(dataset, test=dataset.test[:0], negatives=None, queries=None)

@@ -75,8 +75,12 @@ class Neighbours:
     entity: Ids
     step: Ids
     row: Places
+    confidence: npt.NDArray[np.float64]
+    """of the step's fact: beside the step, because walks read them one after another"""
     degree: Places
     """distinct neighbours of each entity"""
+    rarity: npt.NDArray[np.float64]
+    """what an entity is worth as a common neighbour, 1 / log(1 + degree)"""
 
 
 class FactIndex:
@@ -120,7 +124,9 @@ class FactIndex:
         start = np.searchsorted(own[order], np.arange(self.n_entities + 1))
         distinct = np.unique(key) // self.n_entities
         degree = np.bincount(distinct, minlength=self.n_entities).astype(np.int64)
-        return Neighbours(start, other[order], step[order], np.concatenate([rows, rows])[order], degree)
+        row = np.concatenate([rows, rows])[order]
+        rarity = 1.0 / np.log(1.0 + np.maximum(degree, 1))
+        return Neighbours(start, other[order], step[order], row, self.confidence[row], degree, rarity)
 
     def pair_ranges(self, head: Ids, tail: Ids) -> tuple[Places, Places, Places, Places]:
         """Return begin and end of the rows of (h, t), and of those of (t, h); the latter are empty for loops."""

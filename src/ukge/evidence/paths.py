@@ -128,7 +128,7 @@ def _seek(entity, begin, end, wanted):  # type: ignore[no-untyped-def]
 @nb.njit(cache=True, nogil=True, parallel=True)
 def _fill(  # type: ignore[no-untyped-def] # noqa: PLR0912, PLR0915
     head, relation, tail, own, best_confidence,
-    start, entity, step, row, degree, confidence, n_relations,
+    start, entity, step, degree, rarity, confidence, n_relations,
     table, key, shown, implied, prior_mean, prior_strength, strong, out,
 ):  # fmt: skip
     n, wide = len(head), 2 * n_relations
@@ -153,11 +153,11 @@ def _fill(  # type: ignore[no-untyped-def] # noqa: PLR0912, PLR0915
                 while j_next < j_end and entity[j_next] == z:
                     j_next += 1
                 common += 1
-                rare += 1.0 / np.log(1.0 + degree[z])
+                rare += rarity[z]
                 for a in range(i, i_next):
-                    c = confidence[row[a]]
+                    c = confidence[a]
                     for b in range(j, j_next):
-                        d = confidence[row[b]]
+                        d = confidence[b]
                         path = max(path, c * d)
                         body = c + d - 1.0
                         if c <= strong or d <= strong or body <= 0.0:
@@ -213,9 +213,9 @@ def path_columns(
         near.start,
         near.entity,
         near.step,
-        near.row,
         near.degree,
-        index.confidence,
+        near.rarity,
+        near.confidence,
         index.n_relations,
         table,
         rules.key,

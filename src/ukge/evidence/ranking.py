@@ -28,6 +28,9 @@ HELD_BACK = 2.0
 BENEATH = -1.0
 """Scores of entities that are no candidates lie between this and 0, in the order of the first model."""
 
+TIED = 1e-4
+"""What the first model's order adds to a score at most: many known answers have the same confidence, 1 above all."""
+
 
 @dataclass(frozen=True, eq=False)
 class RankHead:
@@ -43,21 +46,21 @@ class RankHead:
     def scores(self, features: Features, asking: Asking, head: Head) -> npt.NDArray[np.float32]:
         """Return for each query a score of every entity; `head` says how confident an answer is if it is one.
 
-        A known answer has the mean of its confidences, a candidate its expected confidence, and the others are below.
+        A known answer has the mean of its confidences, a candidate its expected confidence, and the others are below;
+        answers with the same score are in the order of the first model.
         """
         out = np.empty((len(asking), features.index.n_entities), dtype=np.float32)
         for block in blocks(len(asking)):
             part = Asking(asking.side, asking.given[block], asking.relation[block])
             models = model_scores(features, part)
-            if models:
-                mean, spread = models[0].mean(axis=1, keepdims=True), models[0].std(axis=1, keepdims=True)
-                out[block] = BENEATH / (1.0 + np.exp(np.clip((models[0] - mean) / (spread + 1e-9), -30, 30)))
-            else:
-                out[block] = BENEATH
+            standing = _standing(models[0]) if models else np.zeros((len(part), features.index.n_entities))
             found, columns = judged_candidates(features, part, models, self.top)
+            query = np.concatenate([found.query, found.known_query])
+            entity = np.concatenate([found.entity, found.known_entity])
+            score = np.concatenate([self.judge(columns, head), found.known_confidence])
             rows = out[block]
-            rows[found.query, found.entity] = self.judge(columns, head)
-            rows[found.known_query, found.known_entity] = found.known_confidence
+            rows[:] = BENEATH * (1.0 - standing)
+            rows[query, entity] = score + TIED * _places(query, standing[query, entity])
         return out
 
     def judge(self, columns: Matrix, head: Head) -> Floats:
@@ -136,6 +139,22 @@ def blocks(n: int) -> Iterator[slice]:
 def rank_head_from(arrays: Mapping[str, npt.NDArray[Any]], top: int) -> RankHead | None:
     """Make a head of stored trees; None if none were stored."""
     return RankHead(Trees.from_arrays(arrays), top) if arrays else None
+
+
+def _standing(scores: npt.NDArray[np.float32]) -> Floats:
+    """Return a number from 0 to 1 for every entity of each query, in the order of a model's scores."""
+    mean, spread = scores.mean(axis=1, keepdims=True), scores.std(axis=1, keepdims=True)
+    standing: Floats = 1.0 / (1.0 + np.exp(np.clip((mean - scores) / (spread + 1e-9), -30, 30)))
+    return standing
+
+
+def _places(query: npt.NDArray[np.int64], standing: Floats) -> Floats:
+    """Return the place of each answer among those of its query, from the worst at 0 to just below 1."""
+    order = np.lexsort((standing, query))
+    size = np.bincount(query)
+    place = np.empty(len(query))
+    place[order] = np.arange(len(query)) - np.repeat(np.cumsum(size) - size, size)
+    return place / size[query]
 
 
 def _gains(keys: npt.NDArray[np.int64], true_key: npt.NDArray[np.int64], confidence: Floats) -> Floats:
