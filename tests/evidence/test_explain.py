@@ -133,3 +133,12 @@ def test_the_top_reason_moved_most(evidence: Evidence, triples: Triples) -> None
 def test_an_unknown_name_is_refused(evidence: Evidence, dataset: Dataset) -> None:
     with pytest.raises(DataError, match="unknown entity 'nobody'"):
         explain(evidence, "nobody", dataset.relations[0], dataset.entities[0])
+
+
+def test_the_top_reason_is_the_first_of_all(evidence: Evidence, dataset: Dataset) -> None:
+    facts = [fact[:3] for fact in dataset.test[:60]]
+    told = list(explain_all(evidence, facts))
+    found = top_reasons(evidence, facts)
+    for whole, top in zip(told, found, strict=True):
+        assert abs(top.contribution) == pytest.approx(abs(whole.reasons[0].contribution), abs=1e-12)
+        assert top in whole.reasons or not top.contribution

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ukge.evidence.index import Asked
+from ukge.evidence.index import Asked, Places
 from ukge.evidence.reasons import OTHER, Reason, subject_of, witness
 
 if TYPE_CHECKING:
     from ukge.evidence.evidence import Evidence, Facts
+    from ukge.evidence.head import Contributions
+    from ukge.evidence.trees import Matrix
+    from ukge.graph.vocabulary import Ids
 
 __all__ = ["Explanation", "Reason", "explain", "explain_all", "top_reasons"]
 
@@ -89,22 +92,12 @@ def explain_all(
     """Yield the explanation of each fact, in order; of many facts, only a block is worked on at once."""
     ids = evidence.ids(facts)
     rows = evidence.own_rows(*ids)
-    asked = Asked.of(*ids, rows if leave_out else None)
-    groups = [subject_of(name) for name in evidence.feature_names]
-    subjects = sorted(set(groups))
-    belongs = np.array([[group == subject for subject in subjects] for group in groups], dtype=np.float64)
     graph = evidence.known
-    for begin in range(0, len(rows), BLOCK):
-        part = asked.block(slice(begin, begin + BLOCK))
-        columns = evidence.evidence.columns(*part)
+    for begin, part, columns, taken, shares in _shared_out(evidence, ids, rows if leave_out else None, assume_holds):
         confidence = evidence.head.predict(columns, assume_holds=assume_holds)
         low, high = evidence.interval_of(columns, part.relation, coverage, assume_holds=assume_holds)
-        taken = evidence.head.contributions(columns, assume_holds=assume_holds)
-        shares = taken.parts @ belongs
-        for row in range(len(columns)):
-            found = witness(evidence.evidence, part, row, columns).reasons(
-                dict(zip(subjects, shares[row].tolist(), strict=True))
-            )
+        for row, own in enumerate(shares):
+            found = witness(evidence.evidence, part, row, columns).reasons(own)
             known = int(rows[begin + row])
             yield Explanation(
                 fact=(
@@ -123,7 +116,27 @@ def explain_all(
 
 def top_reasons(evidence: Evidence, facts: Facts, *, assume_holds: bool = False) -> list[Reason]:
     """Return for each fact the reason that moved its confidence most."""
-    return [told.reasons[0] for told in explain_all(evidence, facts, assume_holds=assume_holds)]
+    return [
+        witness(evidence.evidence, part, row, columns).top(own)
+        for _, part, columns, _, shares in _shared_out(evidence, evidence.ids(facts), None, assume_holds)
+        for row, own in enumerate(shares)
+    ]
+
+
+def _shared_out(
+    evidence: Evidence, ids: tuple[Ids, Ids, Ids], own: Places | None, assume_holds: bool
+) -> Iterator[tuple[int, Asked, Matrix, Contributions, list[dict[str, float]]]]:
+    """Yield facts block by block, with their evidence and what each subject of it did to each confidence."""
+    asked = Asked.of(*ids, own)
+    groups = [subject_of(name) for name in evidence.feature_names]
+    subjects = sorted(set(groups))
+    belongs = np.array([[group == subject for subject in subjects] for group in groups], dtype=np.float64)
+    for begin in range(0, len(ids[0]), BLOCK):
+        part = asked.block(slice(begin, begin + BLOCK))
+        columns = evidence.evidence.columns(*part)
+        taken = evidence.head.contributions(columns, assume_holds=assume_holds)
+        shares = [dict(zip(subjects, row, strict=True)) for row in (taken.parts @ belongs).tolist()]
+        yield begin, part, columns, taken, shares
 
 
 def _whole(reasons: list[Reason], moved: float) -> tuple[Reason, ...]:

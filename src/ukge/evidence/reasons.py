@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from ukge.evidence import pairs
-from ukge.evidence.backbones import MOST
+from ukge.evidence.backbones import MOST, Backbone
 from ukge.evidence.features import EXPECTED, Features
 from ukge.evidence.index import Asked, Places
 from ukge.graph.uncertain import Fact
@@ -70,29 +71,49 @@ class Witness:
 
     def reasons(self, parts: Mapping[str, float]) -> list[Reason]:
         """Return the reasons that share the parts; what no reason takes is left to the caller."""
-        found = self._pair(parts)
-        found += self._rules(parts.get("rule", 0.0))
-        found += self._analogues(parts)
-        simple = {
+        return [reason for _, tell in self._tellers(parts) for reason in tell()]
+
+    def top(self, parts: Mapping[str, float]) -> Reason:
+        """Return the reason that moved the confidence most; those that cannot be it are not worked out."""
+        told: list[Reason] = []
+        for most, tell in sorted(self._tellers(parts), key=lambda teller: -teller[0]):
+            if told and abs(told[0].contribution) >= most:
+                break
+            told = [max([*told, *tell()], key=lambda reason: abs(reason.contribution))]
+        return told[0]
+
+    def _tellers(self, parts: Mapping[str, float]) -> list[tuple[float, Callable[[], list[Reason]]]]:
+        """Return what tells the reasons, each with the most that one of its reasons can have moved the confidence."""
+        of_pair = sum(abs(parts.get(kind, 0.0)) for kind in ("repeat", "inverse", "pair"))
+        found: list[tuple[float, Callable[[], list[Reason]]]] = [
+            (of_pair, lambda: self._pair(parts)),
+            (abs(parts.get("rule", 0.0)), lambda: self._rules(parts.get("rule", 0.0))),
+        ]
+        simple: dict[str, Callable[[], tuple[str, tuple[Fact, ...]]]] = {}
+        if self._features.backbones:
+            simple |= {f"analogue {side}": partial(self._analogue, side) for side in ("tail", "head")}
+        simple |= {
             "neighbours": self._neighbours,
-            "query": lambda: self._query("tail"),
-            "inverse query": lambda: self._query("head"),
-            "head": lambda: self._entity("head"),
-            "tail": lambda: self._entity("tail"),
+            "query": partial(self._query, "tail"),
+            "inverse query": partial(self._query, "head"),
+            "head": partial(self._entity, "head"),
+            "tail": partial(self._entity, "tail"),
             "relation": self._of_relation,
         }
-        for kind, told in simple.items():
-            sentence, facts = told()
-            found.append(Reason(kind, sentence, parts.get(kind, 0.0), facts))
         if EXPECTED in self._values:
-            said = f"Known facts with such evidence have a confidence of {self._values[EXPECTED]:.2f} on average."
-            found.append(Reason("expectation", said, parts.get("expectation", 0.0)))
-        for backbone in self._features.backbones:
-            value = float(backbone.model.confidence(*(np.array([each]) for each in self._fact))[0])
-            kind = f"model:{backbone.name}"
-            sentence = f"Model {backbone.name} gives it a confidence of {value:.2f}."
-            found.append(Reason("model", sentence, parts.get(kind, 0.0)))
+            simple["expectation"] = self._expectation
+        simple |= {f"model:{each.name}": partial(self._belief, each) for each in self._features.backbones}
+        for subject, told in simple.items():
+            part = parts.get(subject, 0.0)
+            found.append((abs(part), partial(_alone, subject, told, part)))
         return found
+
+    def _expectation(self) -> tuple[str, tuple[Fact, ...]]:
+        return f"Known facts with such evidence have a confidence of {self._values[EXPECTED]:.2f} on average.", ()
+
+    def _belief(self, backbone: Backbone) -> tuple[str, tuple[Fact, ...]]:
+        value = float(backbone.model.confidence(*(np.array([each]) for each in self._fact))[0])
+        return f"Model {backbone.name} gives it a confidence of {value:.2f}.", ()
 
     @property
     def _fact(self) -> tuple[int, int, int]:
@@ -262,24 +283,18 @@ class Witness:
         rows = groups.rows[int(begin[0]) : int(end[0])]
         return [int(row) for row in rows[:: max(1, len(rows) // (most or len(rows) or 1))] if row != self._own]
 
-    def _analogues(self, parts: Mapping[str, float]) -> list[Reason]:
-        """The known answers that are nearest in embedding space, as the columns of agreement compare them."""
-        if not self._features.backbones:
-            return []
+    def _analogue(self, side: str) -> tuple[str, tuple[Fact, ...]]:
+        """The known answer that is nearest in embedding space, as the columns of agreement compare them."""
         directions, graph = self._features.backbones[0].directions, self._index.graph
-        found = []
-        for side, asked, column in (("tail", self._tail, graph.tail), ("head", self._head, graph.head)):
-            part, rows = parts.get(f"analogue {side}", 0.0), self._answers(side, MOST)
-            if not rows:
-                found.append(Reason("analogue", f"There is no other {side} to compare {self._name(side)} with.", part))
-                continue
-            likeness = directions[column[rows]] @ directions[asked]
-            nearest = int(np.argmax(likeness))
-            facts = self._quote([rows[nearest]])
-            other = facts[0].tail if side == "tail" else facts[0].head
-            said = f"{self._name(side)} is like {other} (similarity {likeness[nearest]:.2f}): {_said(facts[0])}."
-            found.append(Reason("analogue", said, part, facts))
-        return found
+        asked, column = (self._tail, graph.tail) if side == "tail" else (self._head, graph.head)
+        rows = self._answers(side, MOST)
+        if not rows:
+            return f"There is no other {side} to compare {self._name(side)} with.", ()
+        likeness = directions[column[rows]] @ directions[asked]
+        nearest = int(np.argmax(likeness))
+        facts = self._quote([rows[nearest]])
+        other = facts[0].tail if side == "tail" else facts[0].head
+        return f"{self._name(side)} is like {other} (similarity {likeness[nearest]:.2f}): {_said(facts[0])}.", facts
 
     def _name(self, side: str) -> str:
         return self._names[0] if side == "head" else self._names[2]
@@ -293,6 +308,13 @@ class Witness:
         n, mean = int(self._values["relation_facts"]), self._values["relation_confidence"]
         sure = f": confidence {mean:.2f} on average" if n else ""
         return f"{self._names[1]} has {_count(n, 'known fact')}{sure}.", ()
+
+
+def _alone(subject: str, told: Callable[[], tuple[str, tuple[Fact, ...]]], contribution: float) -> list[Reason]:
+    """Return the one reason of a subject; those of models and analogues are of one kind each."""
+    sentence, facts = told()
+    kind = next((each for each in ("model", "analogue") if subject.startswith(each)), subject)
+    return [Reason(kind, sentence, contribution, facts)]
 
 
 def witness(
