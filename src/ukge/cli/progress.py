@@ -15,16 +15,20 @@ if TYPE_CHECKING:
     from ukge.train import EpochEvent
 
 
-class TrainingProgress:
-    """A bar over the epochs with loss, validation metric and facts per second; silent where nobody looks."""
+LONG_EPOCH = 3.0
+"""Seconds after which an epoch shows how far it is."""
 
-    def __init__(self, console: Console, title: str, *, quiet: bool) -> None:
+
+class LiveBars:
+    """Bars that count with `counted`, and a word when code is being compiled; silent where nobody looks."""
+
+    def __init__(self, console: Console, counted: str, *, quiet: bool) -> None:
         self.console = console
         self.quiet = quiet
         self.bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
-            TextColumn("epoch {task.completed:.0f}/{task.total:.0f}"),
+            TextColumn(counted),
             TextColumn("{task.fields[news]}"),
             TimeElapsedColumn(),
             TextColumn("ETA"),
@@ -33,10 +37,6 @@ class TrainingProgress:
             transient=True,
             disable=quiet or not console.is_terminal,
         )
-        self.task = self.bar.add_task(title, total=None, news="starting")
-        self.title = title
-        self.done = 0
-        self.since = time.monotonic()
         self.compiling = when_compiling(self._tell_compiling)
 
     def __enter__(self) -> Self:
@@ -50,12 +50,31 @@ class TrainingProgress:
         self.bar.stop()
         self.compiling.__exit__(kind, error, trace)
 
+    def _tell_compiling(self) -> None:
+        if not self.quiet:
+            self.console.print("compiling for this machine; later runs take it from the cache …", style="dim")
+
+
+class TrainingProgress(LiveBars):
+    """A bar over the epochs with loss, validation metric and facts per second."""
+
+    def __init__(self, console: Console, title: str, *, quiet: bool) -> None:
+        super().__init__(console, "epoch {task.completed:.0f}/{task.total:.0f}", quiet=quiet)
+        self.task = self.bar.add_task(title, total=None, news="starting")
+        self.done = 0
+        self.since = time.monotonic()
+
     def on_facts(self, facts: int) -> None:
-        """Count facts within an epoch."""
+        """Count facts within an epoch, and show them where an epoch is long."""
         self.done += facts
+        seconds = time.monotonic() - self.since
+        if seconds > LONG_EPOCH:
+            speed = _thousands(self.done / seconds)
+            self.bar.update(self.task, news=f"{_thousands(self.done)} facts of this epoch  {speed} facts/s")
 
     def on_epoch(self, event: EpochEvent) -> None:
         """Show an epoch; where there is no terminal, only those that were validated."""
+        self.done, self.since = 0, time.monotonic()
         speed = event.facts / max(event.seconds, 1e-9)
         best = "" if event.best is None else f"  {event.metric} {event.best:.5f} (epoch {event.best_epoch})"
         news = f"loss {event.loss:.5f}{best}  {_thousands(speed)} facts/s"
@@ -66,10 +85,6 @@ class TrainingProgress:
                 f"{_thousands(speed)} facts/s",
                 soft_wrap=True,
             )
-
-    def _tell_compiling(self) -> None:
-        if not self.quiet:
-            self.console.print("compiling for this machine; later runs take it from the cache …", style="dim")
 
 
 def _thousands(value: float) -> str:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from ukge.engines.fused.compiling import when_compiling
+from ukge.cli.progress import LiveBars
 
 if TYPE_CHECKING:
     from ukge.config import Config
@@ -16,39 +14,14 @@ if TYPE_CHECKING:
     from ukge.train import EpochEvent
 
 
-class SearchProgress:
+class SearchProgress(LiveBars):
     """One bar over the trials and one over the epochs of the current one; a line per trial where nobody looks."""
 
     def __init__(self, console: Console, title: str, metric: str, *, quiet: bool) -> None:
-        self.console = console
+        super().__init__(console, "{task.completed:.0f}/{task.total:.0f}", quiet=quiet)
         self.metric = metric
-        self.quiet = quiet
-        self.bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-            TextColumn("{task.fields[news]}"),
-            TimeElapsedColumn(),
-            TextColumn("ETA"),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=quiet or not console.is_terminal,
-        )
         self.trials = self.bar.add_task(title, total=None, news="starting")
         self.epochs = self.bar.add_task("trial", total=None, news="", visible=False)
-        self.compiling = when_compiling(self._tell_compiling)
-
-    def __enter__(self) -> Self:
-        self.compiling.__enter__()
-        self.bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.bar.stop()
-        self.compiling.__exit__(kind, error, trace)
 
     def on_start(self, done: int, total: int, config: Config) -> None:
         """Show a trial that begins."""
@@ -68,7 +41,3 @@ class SearchProgress:
         if not self.quiet and not self.console.is_terminal:
             chosen = "  ".join(f"{name} {setting:.4g}" for name, setting in trial.settings.items())
             self.console.print(f"trial {trial.number} {trial.state}  {value}  {chosen}", soft_wrap=True)
-
-    def _tell_compiling(self) -> None:
-        if not self.quiet:
-            self.console.print("compiling for this machine; later runs take it from the cache …", style="dim")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ukge.engines.fused.ops import DOT, clear, compiled, inlined, push_candidate, weigh_four
+from ukge.engines.fused.ops import DOT, clear, compiled, first_at_least, inlined, push_candidate, weigh_four
 from ukge.engines.fused.optimisers import ADAM, LAZY_ADAM, optimise_row, prefetch_moments
 from ukge.engines.fused.prefetch import prefetch_row
 from ukge.engines.fused.rows import SPREAD
@@ -64,19 +64,6 @@ def entity_gradient(  # type: ignore[no-untyped-def]
         else:
             place = seen - corruptions
             push_candidate(compare_code, coefficients[place], query, query_of(place, n_negatives), entity, e, acc, a)
-
-
-@inlined
-def first_at_least(rows, n, value):  # type: ignore[no-untyped-def]
-    """Return the first place in the ascending rows[:n] whose row is at least `value`."""
-    low, high = 0, n
-    while low < high:
-        middle = (low + high) >> 1
-        if rows[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @compiled

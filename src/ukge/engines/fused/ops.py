@@ -49,6 +49,19 @@ def clear(table, row):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def first_at_least(numbers, n, value):  # type: ignore[no-untyped-def]
+    """Return the first place in the ascending numbers[:n] whose number is at least `value`."""
+    low, high = 0, n
+    while low < high:
+        middle = (low + high) >> 1
+        if numbers[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inlined
 def tail_query(code, head, i, relation, j, query, k):  # type: ignore[no-untyped-def]
     """Write the query vector of (h, r, ?) to query[k]."""
     width = query.shape[1]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from ukge.engines.fused.ops import OPTIONS, compiled, inlined
+from ukge.engines.fused.ops import OPTIONS, compiled, first_at_least, inlined
 
 TRIES = 16
 DIGIT = 13
@@ -36,14 +36,8 @@ def below(n, bits):  # type: ignore[no-untyped-def]
 @compiled
 def is_observed(keys, key):  # type: ignore[no-untyped-def]
     """Return whether `key` occurs in the sorted `keys`."""
-    low, high = 0, len(keys)
-    while low < high:
-        middle = (low + high) >> 1
-        if keys[middle] < key:
-            low = middle + 1
-        else:
-            high = middle
-    return low < len(keys) and keys[low] == key
+    at = first_at_least(keys, len(keys), key)
+    return at < len(keys) and keys[at] == key
 
 
 @compiled
