@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from ukge.estimator import UKGE
 from ukge.evaluation.bootstrap import Bootstrap
-from ukge.evaluation.classification import StrongFacts, classification
+from ukge.evaluation.classification import classification
 from ukge.evaluation.evaluate import evaluate, prepare
 from ukge.evaluation.protocols import Settings
 from ukge.evaluation.tasks import LinkTask, RankingTask, Task
@@ -109,18 +109,17 @@ def confidence_figures(squared: Evidence, absolute: Evidence, drawn: Evidence, d
         "paper_mae_squared": 100 * float(np.mean(np.abs(error))),
         "paper_mse_as_drawn": 100 * float(np.mean((drawn.predict(both) - both.confidence) ** 2)),
     }
-    return figures | strong_figures(squared, both, tau) | strong_figures(drawn, both, tau, "_as_drawn")
+    return figures | strong_figures(squared, dataset, tau) | strong_figures(drawn, dataset, tau, "_as_drawn")
 
 
 def _mae(predicted: Floats, facts: UncertainGraph) -> float:
     return float(np.mean(np.abs(predicted - facts.confidence)))
 
 
-def strong_figures(evidence: Evidence, both: UncertainGraph, tau: float, suffix: str = "") -> Figures:
-    """Return F1 and accuracy of strong facts, by a threshold learnt from what the head did not see."""
-    unseen = evidence.bounds
-    classifier = StrongFacts.fit(unseen.predicted, unseen.predicted + unseen.error > tau)
-    scores = classification(classifier.predict(evidence.predict(both)), both.confidence > tau)
+def strong_figures(evidence: Evidence, dataset: Dataset, tau: float, suffix: str = "") -> Figures:
+    """Return F1 and accuracy of strong facts: those that are more likely above τ than not."""
+    both = dataset.test_with_negatives()
+    scores = classification(evidence.strong(dataset, tau).chance(both) > 0.5, both.confidence > tau)
     return {f"f1{suffix}": 100 * scores.f1, f"accuracy{suffix}": 100 * scores.accuracy}
 
 

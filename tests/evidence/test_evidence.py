@@ -307,3 +307,19 @@ def test_answers_of_the_same_confidence_are_in_the_order_of_the_model(dataset: D
         assert (scores[query, known] >= 1.0).all()
         assert len(np.unique(scores[query, known])) == len(known)
         np.testing.assert_array_equal(np.argsort(scores[query, known]), np.argsort(beliefs[query, known]))
+
+
+def test_strong_facts_are_told_from_weak_ones_and_from_false_links(evidence: Evidence, dataset: Dataset) -> None:
+    tau = float(np.median(dataset.val.confidence))
+    head = evidence.strong(dataset, tau)
+    chance = head.chance(dataset.test)
+    strong = dataset.test.confidence > tau
+    right = np.mean((chance > 0.5) == strong)
+    assert right > max(np.mean(strong), 1 - np.mean(strong)) + 0.05
+    assert chance[strong].mean() > chance[~strong].mean() + 0.1
+    part = dataset.train[:50]
+    assert (head.chance(part, leave_out=True) != head.chance(part)).any()
+    with pytest.raises(ConfigError, match="τ is 1"):
+        evidence.strong(dataset, 1.0)
+    with pytest.raises(DataError, match="no validation fact has a confidence above"):
+        evidence.strong(dataset, 0.9999999)

@@ -24,6 +24,7 @@ from ukge.evidence.mixture import mixed_negatives
 from ukge.evidence.ranking import RankHead, fit_rank_head, ranked
 from ukge.evidence.settings import Error, EvidenceSettings
 from ukge.evidence.storage import load_evidence, save_evidence
+from ukge.evidence.strong import StrongHead, fit_strong_head
 from ukge.evidence.trees import Floats, Matrix
 from ukge.graph.dataset import Dataset
 from ukge.graph.uncertain import UncertainGraph
@@ -108,23 +109,25 @@ class Evidence:
 
         `dataset` is the one that the evidence was gathered from: its training facts are not read again.
         """
-        blind = _blind(dataset)
-        if blind.train.fingerprint != self.known.fingerprint:
+        return self._of(self.evidence, self._own(dataset), replace(self.settings, **changes), tell or (lambda _: None))
+
+    def strong(self, dataset: Dataset, tau: float = 0.85) -> StrongHead:
+        """Return a head that says how likely facts have a confidence above τ; `dataset` as for `refit`."""
+        return fit_strong_head(self, _examples(self.evidence, self._own(dataset), self.settings)[0], tau)
+
+    def _own(self, dataset: Dataset) -> Dataset:
+        """Return the data set that the evidence was gathered from, without its test part."""
+        if dataset.train.fingerprint != self.known.fingerprint:
             raise DataError(
                 f"the training facts of data set {dataset.name!r} are not those that the evidence was gathered from",
                 hint="Fit new evidence with Evidence.fit.",
             )
-        return self._of(self.evidence, blind, replace(self.settings, **changes), tell or (lambda _: None))
+        return _blind(dataset)
 
     @classmethod
     def _of(cls, features: Features, blind: Dataset, chosen: EvidenceSettings, say: Callable[[str], None]) -> Self:
-        negatives, notes = mixed_negatives(blind, chosen)
         val = blind.val
-        examples = Examples(
-            features.columns(val.head, val.relation, val.tail),
-            val.confidence,
-            features.columns(negatives.head, negatives.relation, negatives.tail),
-        )
+        examples, negatives, notes = _examples(features, blind, chosen)
         say("fitting the head")
         head, unseen = fit_head(examples, features.rising, chosen)
         say("fitting the bounds")
@@ -302,6 +305,15 @@ class Evidence:
     def own_rows(self, head: Ids, relation: Ids, tail: Ids) -> Places:
         """Return for each fact the row of `known` that holds it, −1 where there is none."""
         return self.evidence.index.rows_of(head, relation, tail)
+
+
+def _examples(
+    features: Features, blind: Dataset, settings: EvidenceSettings
+) -> tuple[Examples, UncertainGraph, list[str]]:
+    """Return what heads learn from, the negative links among it, and what is to be said of them."""
+    negatives, notes = mixed_negatives(blind, settings)
+    columns = [features.columns(each.head, each.relation, each.tail) for each in (blind.val, negatives)]
+    return Examples(columns[0], blind.val.confidence, columns[1]), negatives, notes
 
 
 def _blind(dataset: Dataset) -> Dataset:
