@@ -321,5 +321,6 @@ def test_strong_facts_are_told_from_weak_ones_and_from_false_links(evidence: Evi
     assert (head.chance(part, leave_out=True) != head.chance(part)).any()
     with pytest.raises(ConfigError, match="τ is 1"):
         evidence.strong(dataset, 1.0)
+    weak = dataset.val[np.flatnonzero(dataset.val.confidence <= tau)]
     with pytest.raises(DataError, match="no validation fact has a confidence above"):
-        evidence.strong(dataset, 0.9999999)
+        evidence.strong(replace(dataset, val=weak), tau)
