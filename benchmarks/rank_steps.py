@@ -4,7 +4,7 @@ Ranks (gloo, one thread each) take steps on random facts over a million entities
 quickest of the steps counts, by the clock and by the processor's time of the first rank: others on the machine can only
 slow a step down, and hardly touch the latter. A line through the sizes, each weighed by its relative error, gives a
 fixed cost per step and a cost per fact, in processor time. Also measured: the memory that a rank takes for its shard,
-and how fast weights are drawn at the start and hashed at the end.
+what a process and the reading of facts take, and how fast weights are drawn at the start and hashed at the end.
 
     python benchmarks/rank_steps.py [--entities 1000000] [--dims 64 128 256] [--ranks 2]
 """
@@ -17,9 +17,11 @@ import importlib.util
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ NEGATIVES = 128
 BATCHES = (1024, 4096, 16384)
 STEPS = 30
 RELATIONS = 100
+READ = 20_000_000
+"""Facts that all ranks together read from Parquet."""
 
 
 def quickest(work: Callable[[], object], times: int) -> tuple[float, float]:
@@ -51,6 +55,7 @@ def measure(n_entities: int, dims: list[int]) -> None:
 
     torch.set_num_threads(1)
     with joined("cpu") as world:
+        reading(world)
         # All tables stay: else one would take the memory that another has left, and its own would not be seen.
         kept = [steps_of(world, n_entities, dim) for dim in dims]
         if world.first:
@@ -102,6 +107,38 @@ def steps_of(world: World, n_entities: int, dim: int) -> DistributedEngine:
         slope, fixed = np.polyfit(batches, used, 1, w=1 / used)
         print(f"fixed {1e3 * fixed:.2f} ms a step, {1e6 * slope * world.size:.2f} µs per fact of a rank", flush=True)
     return engine
+
+
+def reading(world: World) -> None:
+    """Print what a process takes before it holds anything, and what each fact of its share takes at most while read."""
+    import resource
+
+    import numpy as np
+    import psutil
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from ukge.graph.partitioned import COLUMNS, FACTS, Prepared
+
+    rng = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder)
+        (path / "train").mkdir()
+        with pq.ParquetWriter(path / "train" / "part-0.parquet", FACTS) as writer:
+            for _ in range(READ // (1 << 18)):
+                ids = rng.integers(1000, size=(3, 1 << 18), dtype=np.int32)
+                columns = [*(pa.array(each) for each in ids), pa.array(rng.random(1 << 18))]
+                writer.write_table(pa.table(dict(zip(COLUMNS, columns, strict=True)), schema=FACTS))
+        facts = READ // (1 << 18) * (1 << 18)
+        before = psutil.Process().memory_info().rss
+        share = Prepared(path, 1000, 1000, {"train": facts}).share("train", world.rank, world.size)
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    if world.first:
+        print(
+            f"a process {before / 1e9:.2f} GB; {(most - before) / len(share.head):.0f} bytes per fact of a rank "
+            "while they are read",
+            flush=True,
+        )
 
 
 def rates() -> None:
