@@ -123,6 +123,7 @@ def _tensorboard(config: Config, path: Path) -> list[Any]:
 def _train_distributed(job: Job | None, resume: Path | None, title: str, *, as_json: bool, quiet: bool) -> None:
     """Train as one of the ranks; the first one alone speaks."""
     import os
+    import sys
 
     from ukge.cli.progress import TrainingProgress
     from ukge.distributed.training import train_distributed
@@ -139,6 +140,12 @@ def _train_distributed(job: Job | None, resume: Path | None, title: str, *, as_j
         raise typer.Exit(2) from None
     if speaks:
         _tell(trained, run.manifest()["model"], run.path, as_json=as_json)
+    if "TORCHELASTIC_RUN_ID" in os.environ:
+        # All is written. Python's own end now and then meets a thread of the libraries that still runs, which aborts
+        # the process; torchrun would take that for a failure and end the other ranks too.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 def _report(estimator: UKGE, path: Path, *, as_json: bool) -> None:
