@@ -285,6 +285,8 @@ def test_another_head_over_the_same_evidence_is_the_one_a_new_fit_gives(
     assert changed.rank_head is None
     with pytest.raises(DataError, match="are not those that the evidence was gathered from"):
         evidence.refit(replace(dataset, train=dataset.train[:-1]))
+    with pytest.raises(ConfigError, match="min_hit_ratio cannot be changed"):
+        evidence.refit(dataset, min_hit_ratio=0.2)
 
 
 def test_answers_of_the_same_confidence_are_in_the_order_of_the_model(dataset: Dataset, small: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ukge.errors import DataError, RunError
+from ukge.errors import ConfigError, DataError, RunError
 from ukge.estimator import UKGE, Answer
 from ukge.evidence.backbones import backbones_of
 from ukge.evidence.bounds import Bounds, By
@@ -37,6 +37,9 @@ Facts = UncertainGraph | Sequence[Sequence[str]]
 
 DIRECTORY = "evidence"
 """Where a run directory keeps its evidence."""
+
+GATHERING = frozenset({"strong", "min_hit_ratio", "expectation_trees"})
+"""Settings that decide what evidence is gathered, not what a head makes of it."""
 
 FEWEST_FACTS = 50
 """Validation facts that a head needs."""
@@ -107,8 +110,12 @@ class Evidence:
     def refit(self, dataset: Dataset, *, tell: Callable[[str], None] | None = None, **changes: Any) -> Self:
         """Return another head over the same evidence, with some of the head's settings changed.
 
-        `dataset` is the one that the evidence was gathered from: its training facts are not read again.
+        `dataset` is the one that the evidence was gathered from: its training facts are not read again. Settings of the
+        gathering itself cannot be changed.
         """
+        fixed = sorted(GATHERING & changes.keys())
+        if fixed:
+            raise ConfigError(f"{', '.join(fixed)} cannot be changed over the same evidence", hint="Use Evidence.fit.")
         return self._of(self.evidence, self._own(dataset), replace(self.settings, **changes), tell or (lambda _: None))
 
     def strong(self, dataset: Dataset, tau: float = 0.85) -> StrongHead:

@@ -12,9 +12,9 @@ from ukge.evidence import pairs
 from ukge.evidence.backbones import MOST, Backbone
 from ukge.evidence.features import EXPECTED, Features
 from ukge.evidence.index import Asked, Places
+from ukge.evidence.walks import Walks
 from ukge.graph.uncertain import Fact
 from ukge.graph.vocabulary import Ids
-from ukge.logic.rules import Atom, Rule
 
 SHOWN = 3
 """Known facts that a reason quotes when it rests on many."""
@@ -66,6 +66,7 @@ class Witness:
         self._head, self._relation, self._tail = fact
         self._values = values
         self._own = own
+        self._walks = Walks(features, fact)
         graph = self._index.graph
         self._names = graph.entities[fact[0]], graph.relations[fact[1]], graph.entities[fact[2]]
 
@@ -187,75 +188,25 @@ class Witness:
 
     def _rules(self, part: float) -> list[Reason]:
         """Ground rules that conclude the fact, each with the share of its trust."""
-        truest = self._bodies()
+        truest = self._walks.bodies()
         if not truest:
             return [Reason("rule", "No mined rule concludes it.", part)]
-        rules = self._features.rules
-        places = sorted(truest, key=lambda place: -rules.weight[place] * truest[place][0])
-        trust = np.array([rules.weight[place] * truest[place][0] for place in places])
+        weight = self._features.rules.weight
+        places = sorted(truest, key=lambda place: -weight[place] * truest[place][0])
+        trust = np.array([weight[place] * truest[place][0] for place in places])
         found = []
         for place, share in zip(places, trust / trust.sum(), strict=True):
-            body, rows = truest[place]
-            rule, facts = self._rule(int(rules.key[place]), float(rules.weight[place])), self._quote(rows)
+            body, walk = truest[place]
+            rule, facts = self._walks.rule(place), self._quote(self._walks.rows(walk))
             said = " and ".join(_said(fact) for fact in facts)
             sentence = f"A rule concludes it from {said} (weight {rule.weight:.2f}, body {body:.2f})."
             found.append(Reason("rule", sentence, part * float(share), facts, str(rule)))
         return found
 
-    def _bodies(self) -> dict[int, tuple[float, tuple[int, int]]]:
-        """Return the truest body of each rule of two steps that concludes the fact, by the rule's place."""
-        rules, near, n = self._features.rules, self._index.neighbours, self._index.n_relations
-        found: dict[int, tuple[float, tuple[int, int]]] = {}
-        for first, second in self._walks():
-            c, d = (float(self._index.confidence[near.row[place]]) for place in (first, second))
-            body = c + d - 1.0
-            if c <= rules.strong or d <= rules.strong or body <= 0.0:
-                continue
-            onwards = (int(near.step[second]) + n) % (2 * n)
-            wanted = (self._relation * 2 * n + int(near.step[first])) * 2 * n + onwards
-            place = int(np.searchsorted(rules.key, wanted))
-            if place < len(rules.key) and rules.key[place] == wanted and body > found.get(place, (0.0,))[0]:
-                found[place] = body, (int(near.row[first]), int(near.row[second]))
-        return found
-
-    def _walks(self) -> list[tuple[int, int]]:
-        """Return pairs of places among the neighbours: steps from the head and from the tail that meet."""
-        near = self._index.neighbours
-        if self._head == self._tail:
-            return []
-        a, b = (slice(int(near.start[e]), int(near.start[e + 1])) for e in (self._head, self._tail))
-        shared = np.intersect1d(near.entity[a], near.entity[b])
-        found = []
-        for entity in shared:
-            for first in range(*(a.start + np.searchsorted(near.entity[a], [entity, entity + 1])).tolist()):
-                both = b.start + np.searchsorted(near.entity[b], [entity, entity + 1])
-                found += [(first, second) for second in range(*both.tolist())]
-        return found
-
-    def _rule(self, key: int, weight: float) -> Rule:
-        """Return the rule of a key (r·2R + p)·2R + p'."""
-        relations, wide = self._index.graph.relations, 2 * self._index.n_relations
-        rest, second = divmod(key, wide)
-        head, first = divmod(rest, wide)
-
-        def atom(step: int, subject: str, target: str) -> Atom:
-            turned = step >= len(relations)
-            name = relations[step % len(relations)]
-            return Atom(name, target, subject) if turned else Atom(name, subject, target)
-
-        return Rule((atom(first, "A", "C"), atom(second, "C", "B")), Atom(relations[head], "A", "B"), weight=weight)
-
     def _neighbours(self) -> tuple[str, tuple[Fact, ...]]:
-        walks, near = self._walks(), self._index.neighbours
-        if not walks:
+        if not self._walks.all:
             return f"{self._names[0]} and {self._names[2]} have no neighbour in common.", ()
-
-        def truth(walk: tuple[int, int]) -> float:
-            c, d = self._index.confidence[near.row[list(walk)]]
-            return float(c * d)
-
-        best = max(walks, key=truth)
-        facts = self._quote(near.row[list(best)].tolist())
+        facts = self._quote(self._walks.surest())
         n = int(self._values["common_neighbours"])
         return (
             f"They have {_count(n, 'neighbour')} in common; the surest way: {' and '.join(map(_said, facts))}.",
