@@ -57,6 +57,19 @@ def test_values_at_thresholds_and_unknown_categories_go_the_same_way() -> None:
     np.testing.assert_allclose(trees.predict(asked), model.predict(asked), rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("leaves", [2, 31, 32, 33, 64, 65, 200])
+def test_any_number_of_leaves_is_predicted_as_scikit_learn_does(leaves: int) -> None:
+    seen = columns(4_000)
+    target = np.nan_to_num(seen[:, 1] * seen[:, 2]) + np.sin(seen[:, 0]) + np.nan_to_num(seen[:, 3])
+    settings: dict[str, Any] = {"max_iter": 4, "max_leaf_nodes": leaves, "min_samples_leaf": 1}
+    model = HistGradientBoostingRegressor(categorical_features=[0], **settings).fit(seen, target)
+    trees = Trees.of(model)
+    assert np.bincount(np.repeat(np.arange(4), np.diff(trees.root))[trees.step == 0]).max() == leaves
+    for n in (1, 127, 128, 129, 1_000):
+        asked = columns(n, seed=n)
+        np.testing.assert_allclose(trees.predict(asked), model.predict(asked), rtol=0, atol=1e-12)
+
+
 def test_trees_survive_as_arrays() -> None:
     model, seen = fitted()
     trees = Trees.of(model)
