@@ -81,11 +81,11 @@ def test_the_paper_preset_is_the_papers() -> None:
 
 
 def test_an_unknown_model_lists_the_known() -> None:
-    with pytest.raises(ConfigError, match=r"Did you mean 'ukge-rect'\? Known: complex, distmult"):
+    with pytest.raises(ConfigError, match=r"Did you mean 'ukge-rect'\? Known: complex, complex-all, distmult"):
         variant("ukge-rec")
 
 
-@pytest.mark.parametrize("name", ["transe", "distmult", "complex", "urge", "ukge-n", "ukge-p"])
+@pytest.mark.parametrize("name", ["transe", "distmult", "complex", "complex-all", "urge", "ukge-n", "ukge-p"])
 def test_models_without_rules_learn_from_none(name: str) -> None:
     # A rule term would move the link of a model whose own loss does not see it, down to the wrong sign.
     assert variant(name).objective.rule_weight == 0.0

@@ -32,7 +32,11 @@ class ModelConfig:
 class ObjectiveConfig:
     """What is minimised: the terms of the joint objective (eq. 15) and their weights."""
 
-    loss: str = knob("squared", "loss on facts: squared (the paper's), logistic or margin (deterministic baselines)")
+    loss: str = knob(
+        "squared",
+        "loss on facts: squared (the paper's), logistic or margin (deterministic baselines), "
+        "softmax (over each fact's query, weighted by confidence)",
+    )
     negative_weight: float = knob(1.0, "weight of the prior ¬l on unseen facts (mean over them)", least=0.0)
     rule_weight: float = knob(0.2, "weight of the ground rules' squared distance to satisfaction", least=0.0)
     rule_prior: float = knob(0.0, "weight of the prior ¬l on the heads of ground rules", least=0.0)

@@ -163,6 +163,25 @@ class Margin:
         return scores.unseen_mean(lambda g: (self.margin - scores.plausibility[:, None] + g).clamp(min=0.0))
 
 
+@dataclass(frozen=True)
+class Softmax:
+    """Each fact among those that share its query, head or tail side: with every entity as an unseen one, 1-vs-all."""
+
+    name: str = "softmax"
+
+    def value(self, scores: BatchScores) -> Tensor:
+        """Return the mean over facts of s × Σ over both sides of log(e^g + Σ e^g⁻) − g."""
+        unseen, own = scores.unseen_plausibility, scores.plausibility
+        if unseen is None:
+            return own.new_zeros(())
+        if scores.unseen_counts is not None:
+            # Finite, because a side on which nothing counts would have no gradient that is a number.
+            unseen = unseen.masked_fill(~scores.unseen_counts, torch.finfo(unseen.dtype).min / 2)
+        sides = unseen.view(len(own), 2, -1).logsumexp(dim=2)
+        missed = torch.logaddexp(sides, own[:, None]) - own[:, None]
+        return (scores.confidence * missed.sum(dim=1)).mean()
+
+
 losses: Registry[Callable[[ObjectiveConfig, bool], list[Term]]] = Registry("loss")
 """What is asked of observed and unseen facts, by name: functions of the settings and whether there are unseen facts."""
 
@@ -182,6 +201,13 @@ def _margin(config: ObjectiveConfig, unseen: bool) -> list[Term]:
     if not unseen:
         raise ConfigError("the margin loss needs unseen facts", hint="Choose another sampler than 'none'.")
     return [Margin(config.margin)]
+
+
+@losses.register("softmax")
+def _softmax(config: ObjectiveConfig, unseen: bool) -> list[Term]:  # noqa: ARG001
+    if not unseen:
+        raise ConfigError("the softmax loss needs unseen facts", hint="Choose another sampler than 'none'.")
+    return [Softmax()]
 
 
 def build_objective(config: ObjectiveConfig, *, unseen: bool, rules: bool) -> list[Term]:

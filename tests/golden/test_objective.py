@@ -18,6 +18,7 @@ from ukge.objective import (
     Observed,
     RuleBatch,
     Rules,
+    Softmax,
     Term,
     Unseen,
     build_objective,
@@ -115,6 +116,25 @@ def test_margin_pairs_each_fact_with_its_own_unseen_facts() -> None:
     assert value(Margin(1.0), batch) == pytest.approx(1.5 / 4)
 
 
+def test_softmax_compares_a_fact_with_the_unseen_facts_of_each_side() -> None:
+    # plausibilities as logarithms of whole numbers: fact 1 has 1 of 1 + 2 + 3 heads and of 1 + 1 + 2 tails
+    unseen = torch.log(torch.tensor([[2.0, 3.0, 1.0, 2.0], [1.0, 1.0, 1.0, 5.0]], dtype=torch.float64))
+    batch = scores([0.0, log(2.0)], [1.0, 0.5], unseen=unseen)
+    assert value(Softmax(), batch) == pytest.approx((log(6.0) + log(4.0) + 0.5 * (log(2.0) + log(4.0))) / 2)
+    counts = torch.tensor([[True, False, True, True], [True, True, False, False]])
+    batch = scores([0.0, log(2.0)], [1.0, 0.5], unseen=unseen, counts=counts)
+    assert value(Softmax(), batch) == pytest.approx((log(3.0) + log(4.0) + 0.5 * log(2.0)) / 2)
+
+
+def test_softmax_has_a_gradient_where_nothing_counts() -> None:
+    unseen = torch.zeros((1, 4), dtype=torch.float32, requires_grad=True)
+    batch = scores([1.0], [1.0], unseen=unseen, counts=torch.zeros((1, 4), dtype=torch.bool))
+    loss = Softmax().value(batch)
+    (gradient,) = torch.autograd.grad(loss, unseen)
+    assert loss.item() == 0.0
+    assert not gradient.any()
+
+
 def names(config: ObjectiveConfig, unseen: bool = True, rules: bool = True) -> list[str]:
     return [term.name for term in build_objective(config, unseen=unseen, rules=rules)]
 
@@ -135,6 +155,9 @@ def test_objective_of_the_deterministic_baselines() -> None:
 
 
 def test_unknown_loss_lists_the_known_ones() -> None:
-    with pytest.raises(ConfigError, match="logistic, margin, squared"):
+    assert names(ObjectiveConfig(loss="softmax"), rules=False) == ["softmax", "l2"]
+    with pytest.raises(ConfigError, match="softmax loss needs unseen facts"):
+        names(ObjectiveConfig(loss="softmax"), unseen=False)
+    with pytest.raises(ConfigError, match="logistic, margin, softmax, squared"):
         names(ObjectiveConfig(loss="hinge"))
-    assert losses.names() == ["logistic", "margin", "squared"]
+    assert losses.names() == ["logistic", "margin", "softmax", "squared"]
