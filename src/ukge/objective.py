@@ -20,6 +20,7 @@ from ukge.links import Link
 from ukge.registry import Registry
 from ukge.sampling import Facts, Negatives
 from ukge.scoring import Scorer
+from ukge.softmax import log_total
 
 
 class RuleBatch(NamedTuple):
@@ -174,11 +175,8 @@ class Softmax:
         unseen, own = scores.unseen_plausibility, scores.plausibility
         if unseen is None:
             return own.new_zeros(())
-        if scores.unseen_counts is not None:
-            # Finite, because a side on which nothing counts would have no gradient that is a number.
-            unseen = unseen.masked_fill(~scores.unseen_counts, torch.finfo(unseen.dtype).min / 2)
-        sides = unseen.view(len(own), 2, -1).logsumexp(dim=2)
-        missed = torch.logaddexp(sides, own[:, None]) - own[:, None]
+        counts = None if scores.unseen_counts is None else scores.unseen_counts.view(len(own), 2, -1)
+        missed = torch.logaddexp(log_total(unseen.view(len(own), 2, -1), counts), own[:, None]) - own[:, None]
         return (scores.confidence * missed.sum(dim=1)).mean()
 
 

@@ -25,6 +25,7 @@ from ukge.objective import (
     losses,
 )
 from ukge.sampling import Facts
+from ukge.softmax import log_total
 
 UNSEEN = torch.tensor([[0.1, 0.3], [0.5, 0.7]], dtype=torch.float64)
 
@@ -124,6 +125,23 @@ def test_softmax_compares_a_fact_with_the_unseen_facts_of_each_side() -> None:
     counts = torch.tensor([[True, False, True, True], [True, True, False, False]])
     batch = scores([0.0, log(2.0)], [1.0, 0.5], unseen=unseen, counts=counts)
     assert value(Softmax(), batch) == pytest.approx((log(3.0) + log(4.0) + 0.5 * log(2.0)) / 2)
+
+
+def test_the_total_of_a_softmax_and_its_gradient_are_those_of_its_definition() -> None:
+    generator = torch.Generator().manual_seed(3)
+    given = torch.randn((5, 2, 7), generator=generator, dtype=torch.float64) * 30
+    counts = torch.rand((5, 2, 7), generator=generator) < 0.6
+    counts[..., 0] = True
+    for mask in (None, counts):
+        ours, theirs = (given.clone().requires_grad_() for _ in range(2))
+        plain = theirs if mask is None else theirs.masked_fill(~mask, -torch.inf)
+        weight = torch.arange(10.0, dtype=torch.float64).view(5, 2)
+        expected, found = torch.logsumexp(plain, dim=2), log_total(ours, mask)
+        torch.testing.assert_close(found, expected)
+        gradients = [
+            torch.autograd.grad((weight * each).sum(), on)[0] for each, on in ((found, ours), (expected, theirs))
+        ]
+        torch.testing.assert_close(*gradients)
 
 
 def test_softmax_has_a_gradient_where_nothing_counts() -> None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ukge.evidence.lookup import find
 from ukge.graph.keys import Keys, pair_keys, triple_keys
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids
@@ -56,12 +57,9 @@ class Ranges:
 
     def find(self, keys: Keys) -> tuple[Places, Places]:
         """Return where the rows of each key begin and end."""
-        if len(self.keys) == 0:
-            return np.zeros(len(keys), dtype=np.int64), np.zeros(len(keys), dtype=np.int64)
-        at = np.searchsorted(self.keys, keys)
-        at[at == len(self.keys)] = 0
-        found = self.keys[at] == keys
-        return np.where(found, self.start[at], 0), np.where(found, self.start[at + 1], 0)
+        at = find(self.keys, keys)
+        # Place −1 is the last of `start`, and no key: both are replaced.
+        return np.where(at >= 0, self.start[at], 0), np.where(at >= 0, self.start[at + 1], 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +67,7 @@ class Neighbours:
     """Every fact from both its ends: the steps of entity e are `start[e]:start[e + 1]`, ordered by neighbour.
 
     A step is the fact's relation r, or R + r where e is the fact's tail. Facts of an entity with itself are left out.
+    Neighbours of e, each once, are `near[links[e]:links[e + 1]]`; the steps to `near[k]` are `first[k]:first[k + 1]`.
     """
 
     start: Places
@@ -77,8 +76,11 @@ class Neighbours:
     row: Places
     confidence: npt.NDArray[np.float64]
     """of the step's fact: beside the step, because walks read them one after another"""
-    degree: Places
-    """distinct neighbours of each entity"""
+    links: Places
+    near: Ids
+    first: Places
+    surest: npt.NDArray[np.float64]
+    """highest confidence of the steps to a neighbour"""
     rarity: npt.NDArray[np.float64]
     """what an entity is worth as a common neighbour, 1 / log(1 + degree)"""
 
@@ -122,11 +124,14 @@ class FactIndex:
         key = own.astype(np.int64) * self.n_entities + other
         order = np.argsort(key, kind="stable")
         start = np.searchsorted(own[order], np.arange(self.n_entities + 1))
-        distinct = np.unique(key) // self.n_entities
-        degree = np.bincount(distinct, minlength=self.n_entities).astype(np.int64)
+        distinct, first = np.unique(key[order], return_index=True)
+        source, near = np.divmod(distinct, self.n_entities)
+        links = np.searchsorted(source, np.arange(self.n_entities + 1))
         row = np.concatenate([rows, rows])[order]
-        rarity = 1.0 / np.log(1.0 + np.maximum(degree, 1))
-        return Neighbours(start, other[order], step[order], row, self.confidence[row], degree, rarity)
+        rarity = 1.0 / np.log(1.0 + np.maximum(np.diff(links), 1))
+        steps = start, other[order], step[order], row, self.confidence[row]
+        surest = np.maximum.reduceat(self.confidence[row], first) if len(row) else np.zeros(0)
+        return Neighbours(*steps, links, near.astype(np.int32), np.append(first, len(row)), surest, rarity)
 
     def pair_ranges(self, head: Ids, tail: Ids) -> tuple[Places, Places, Places, Places]:
         """Return begin and end of the rows of (h, t), and of those of (t, h); the latter are empty for loops."""

@@ -33,6 +33,9 @@ DENSE = 1 << 23
 CHUNK = 256
 """Facts that share one scratch table of rules."""
 
+SKEW = 16
+"""How many times longer one list of neighbours must be to be searched instead of read."""
+
 
 @dataclass(frozen=True, eq=False)
 class PathRules:
@@ -128,7 +131,7 @@ def _seek(entity, begin, end, wanted):  # type: ignore[no-untyped-def]
 @nb.njit(cache=True, nogil=True, parallel=True)
 def _fill(  # type: ignore[no-untyped-def] # noqa: PLR0912, PLR0915
     head, relation, tail, own, best_confidence,
-    start, entity, step, degree, rarity, confidence, n_relations,
+    links, near, first, surest, step, rarity, confidence, n_relations,
     table, key, shown, implied, prior_mean, prior_strength, strong, out,
 ):  # fmt: skip
     n, wide = len(head), 2 * n_relations
@@ -137,30 +140,37 @@ def _fill(  # type: ignore[no-untyped-def] # noqa: PLR0912, PLR0915
         fired = np.zeros(len(key), dtype=np.int64)
         for q in range(chunk * CHUNK, min(n, (chunk + 1) * CHUNK)):
             h, r, t, mine = head[q], relation[q], tail[q], own[q]
-            i, i_end, j, j_end = start[h], start[h + 1], start[t], start[t + 1]
+            i, i_end, j, j_end = links[h], links[h + 1], links[t], links[t + 1]
+            n_h, n_t = i_end - i, j_end - j
+            skewed = n_h > SKEW * n_t or n_t > SKEW * n_h
             common, n_fired, rare, path = 0, 0, 0.0, 0.0
             while h != t and i < i_end and j < j_end:
-                if entity[i] < entity[j]:
-                    i = _seek(entity, i, i_end, entity[j])
+                z, other = near[i], near[j]
+                if z != other:
+                    if not skewed:  # sums instead of a choice, which would be guessed wrong every other time
+                        i += z < other
+                        j += other < z
+                    elif z < other:
+                        i = _seek(near, i, i_end, other)
+                    else:
+                        j = _seek(near, j, j_end, z)
                     continue
-                if entity[j] < entity[i]:
-                    j = _seek(entity, j, j_end, entity[i])
-                    continue
-                z = entity[i]
-                i_next, j_next = i, j
-                while i_next < i_end and entity[i_next] == z:
-                    i_next += 1
-                while j_next < j_end and entity[j_next] == z:
-                    j_next += 1
                 common += 1
                 rare += rarity[z]
-                for a in range(i, i_next):
+                c_most, d_most = surest[i], surest[j]
+                path = max(path, c_most * d_most)
+                i += 1
+                j += 1
+                if c_most <= strong or d_most <= strong:
+                    continue
+                for a in range(first[i - 1], first[i]):
                     c = confidence[a]
-                    for b in range(j, j_next):
+                    if c <= strong or c + d_most - 1.0 <= 0.0:
+                        continue
+                    for b in range(first[j - 1], first[j]):
                         d = confidence[b]
-                        path = max(path, c * d)
                         body = c + d - 1.0
-                        if c <= strong or d <= strong or body <= 0.0:
+                        if d <= strong or body <= 0.0:
                             continue
                         onwards = step[b] + n_relations if step[b] < n_relations else step[b] - n_relations
                         wanted = (np.int64(r) * wide + step[a]) * wide + onwards
@@ -170,7 +180,6 @@ def _fill(  # type: ignore[no-untyped-def] # noqa: PLR0912, PLR0915
                                 fired[n_fired] = rule
                                 n_fired += 1
                             truest[rule] = max(truest[rule], body)
-                i, j = i_next, j_next
             missed, best, best_body = 1.0, 0.0, 0.0
             for k in range(n_fired):
                 rule = fired[k]
@@ -184,9 +193,9 @@ def _fill(  # type: ignore[no-untyped-def] # noqa: PLR0912, PLR0915
                 best = max(best, trust)
                 best_body = max(best_body, body)
             # That two entities are each other's neighbours is left out, so that the fact itself has no part in it.
-            linked = _seek(entity, start[h], start[h + 1], t)
-            adjacent = h != t and linked < start[h + 1] and entity[linked] == t
-            either = degree[h] + degree[t] - common - 2 * adjacent
+            linked = _seek(near, links[h], i_end, t)
+            adjacent = h != t and linked < i_end and near[linked] == t
+            either = n_h + n_t - common - 2 * adjacent
             out[q, 0] = common
             out[q, 1] = rare
             out[q, 2] = common / either if either > 0 else 0.0
@@ -210,10 +219,11 @@ def path_columns(
     _fill(
         *asked,
         confidence,
-        near.start,
-        near.entity,
+        near.links,
+        near.near,
+        near.first,
+        near.surest,
         near.step,
-        near.degree,
         near.rarity,
         near.confidence,
         index.n_relations,

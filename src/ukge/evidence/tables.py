@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ukge.evidence.lookup import find
 from ukge.graph.keys import Keys
 from ukge.graph.uncertain import UncertainGraph
 from ukge.logic.engine import Engine, using
@@ -40,11 +41,7 @@ class Groups:
 
     def find(self, keys: Keys) -> npt.NDArray[np.int64]:
         """Return the place of each key; −1 for a group without facts."""
-        if len(self.key) == 0:
-            return np.full(len(keys), -1, dtype=np.int64)
-        at = np.searchsorted(self.key, keys)
-        at[at == len(self.key)] = 0
-        return np.where(self.key[at] == keys, at, -1)
+        return find(self.key, keys)
 
 
 IMPLIED = ("n", "sx", "sy", "sxx", "sxy", "syy")
