@@ -98,7 +98,7 @@ class StoppingConfig:
 class RuntimeConfig:
     """Where and how it runs; none of it changes what is minimised."""
 
-    engine: str = knob("auto", "auto, fused (CPU, Numba) or torch", choices="engines")
+    engine: str = knob("auto", "auto, fused (CPU, Numba), torch, or queries (1-vs-all)", choices="engines")
     device: str = knob("auto", "auto, cpu, cuda, cuda:1, mps …")
     threads: int = knob(0, "CPU threads; 0 takes all cores", least=0)
     seed: int = knob(0, "seed of initialisation, order and negatives", least=0)

@@ -1,4 +1,4 @@
-"""Training engines: PyTorch for everything, a fused Numba engine for CPUs."""
+"""Training engines: PyTorch for everything, a fused Numba engine for CPUs, and one by query for 1-vs-all."""
 
 from __future__ import annotations
 
@@ -33,17 +33,33 @@ def _fused(parameters: Parameters, data: TrainingData, config: Config) -> Engine
     return FusedEngine(parameters, data, config)
 
 
+@engines.register("queries")
+def _queries(parameters: Parameters, data: TrainingData, config: Config) -> Engine:
+    from ukge.engines.query_engine import QueryEngine, applies  # noqa: PLC0415
+    from ukge.scoring import scorers  # noqa: PLC0415
+
+    if not applies(config):
+        raise ConfigError(
+            "the engine by query knows the softmax loss with the sampler 'exhaustive' alone, without rules",
+            hint="Use --engine torch, or --engine auto to let ukge choose.",
+        )
+    return QueryEngine(parameters, data, config, scorers.get(config.model.scorer))
+
+
 @engines.register("auto")
 def _auto(parameters: Parameters, data: TrainingData, config: Config) -> Engine:
     return engines.get(resolve(config))(parameters, data, config)
 
 
 def resolve(config: Config) -> str:
-    """Return the engine that `auto` means: the fused one where it applies on a CPU, else PyTorch."""
+    """Return the engine that `auto` means: by query for 1-vs-all, fused where that applies on a CPU, else PyTorch."""
     from ukge.engines.fused import applies  # noqa: PLC0415
+    from ukge.engines.query_engine import applies as by_query  # noqa: PLC0415
     from ukge.model import resolve_device  # noqa: PLC0415
 
     if config.runtime.engine != "auto":
         return config.runtime.engine
+    if by_query(config):
+        return "queries"
     on_cpu = resolve_device(config.runtime.device).type == "cpu"
     return "fused" if on_cpu and applies(config) else "torch"

@@ -28,9 +28,6 @@ class Batches:
             config.objective, unseen=self._sampler.draws, rules=self._rules is not None
         )
 
-    def __len__(self) -> int:
-        return len(self._confidence)
-
     def draw(self, picks: Tensor, generator: torch.Generator) -> Batch:
         """Return the facts picked, with unseen facts and ground rules drawn for them."""
         facts = _pick(self._facts, picks)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,61 +11,36 @@ import torch
 from torch import Tensor
 
 from ukge.config import Config, ObjectiveConfig
-from ukge.engines.base import EpochResult, Parameters, State, TrainingData
+from ukge.engines.base import Parameters, TrainingData
 from ukge.engines.batches import Batches, facts_on, rules_on
-from ukge.engines.torch_optimisers import Gradient, optimisers
+from ukge.engines.on_device import OnDevice
+from ukge.engines.torch_optimisers import Gradient
 from ukge.links import Link
-from ukge.model import resolve_device, to_tensor
+from ukge.model import to_tensor
 from ukge.objective import Batch, Term, Weights, build_objective, score_batch
 from ukge.sampling import PerFact, epoch_generator, epoch_order
 from ukge.scoring import Scorer
 
 
-class TorchEngine:
-    """Trains `parameters` on `data`. On the CPU it works on their arrays in place; elsewhere `sync` brings them back.
-
-    On the CPU with one thread an epoch is repeatable to the bit; with more threads, or on other devices, sums may be
-    rounded in another order.
-    """
+class TorchEngine(OnDevice):
+    """Trains fact by fact: every scorer, link, loss, sampler and optimiser."""
 
     def __init__(self, parameters: Parameters, data: TrainingData, config: Config, scorer: Scorer, link: Link) -> None:
-        self.parameters = parameters
-        self.device = resolve_device(config.runtime.device)
-        self._config = config
+        super().__init__(parameters, data, config)
         self._scorer = scorer
         self._link = link
-        self._tables = {name: torch.from_numpy(a).to(self.device) for name, a in parameters.as_dict().items()}
         self._batches = Batches(data, config, self.device)
-        self._optimiser = optimisers.get(config.optimiser.optimiser)(self._tables, config.optimiser)
 
-    def epoch(self, number: int, on_facts: Callable[[int], None] | None = None) -> EpochResult:
-        """Run epoch `number` (from 0). A loss that is not finite is returned like any other."""
-        seed, size = self._config.runtime.seed, self._config.optimiser.batch_size
-        order = torch.from_numpy(epoch_order(len(self._batches), seed, number)).to(self.device)
+    @property
+    def _names(self) -> Sequence[str]:
+        return [term.name for term in self._batches.terms]
+
+    def _steps(self, number: int) -> Iterator[tuple[Tensor, int]]:
+        seed = self._config.runtime.seed
+        order = torch.from_numpy(epoch_order(self._n_facts, seed, number)).to(self.device)
         generator = epoch_generator(seed, number, self.device)
-        values = []
-        with _threads(self._config.runtime.threads):
-            for picks in torch.split(order, size):
-                values.append(self._step(picks, generator))
-                if on_facts is not None:
-                    on_facts(len(picks))
-        means = torch.stack(values).cpu().double().mean(dim=0).tolist()
-        named = zip(self._batches.terms, means, strict=True)
-        return EpochResult(len(order), {term.name: mean for term, mean in named})
-
-    def sync(self) -> None:
-        """Copy the weights back into `parameters`, if they are on another device than the CPU."""
-        if self.device.type != "cpu":
-            for name, array in self.parameters.as_dict().items():
-                np.copyto(array, self._tables[name].cpu().numpy())
-
-    def state(self) -> State:
-        """Return the optimiser's state; on the CPU as views, which the next epoch changes."""
-        return self._optimiser.state()
-
-    def load_state(self, state: State) -> None:
-        """Take up a copy of a state that `state` gave."""
-        self._optimiser.load_state(state)
+        for picks in torch.split(order, self._config.optimiser.batch_size):
+            yield self._step(picks, generator), len(picks)
 
     def _step(self, picks: Tensor, generator: torch.Generator) -> Tensor:
         batch = self._batches.draw(picks, generator)
@@ -135,15 +109,3 @@ def _differentiate(
     if "entity" in gradients:
         gradients["entity"] = gradients["entity"]._replace(rows=rows)
     return values.detach(), gradients
-
-
-@contextmanager
-def _threads(wanted: int) -> Iterator[None]:
-    """Use `wanted` CPU threads for a while; 0 leaves PyTorch's own choice, which is all cores."""
-    before = torch.get_num_threads()
-    if wanted:
-        torch.set_num_threads(wanted)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
