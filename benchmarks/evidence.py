@@ -46,7 +46,7 @@ from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.storage import write_atomically
 
 GRAPHS = ("cn15k", "nl27k", "ppi5k")
-MODELS = ("ukge-rect", "ukge-logi", "ukge-rect-ranking", "ukge-logi-ranking")
+MODELS = ("ukge-rect", "ukge-logi", "ukge-rect-ranking", "ukge-logi-ranking", "complex-all")
 TAU = {"ppi5k": 0.70}
 COVERAGE = 0.9
 NONE = Bootstrap(0)

@@ -43,6 +43,11 @@ class ObjectiveConfig:
     l2: float = knob(0.005, "λ of the L2 regulariser, on the embeddings of each batch's facts", least=0.0)
     margin: float = knob(1.0, "margin of the margin loss", above=0.0)
 
+    @property
+    def learns_confidence(self) -> bool:
+        """Whether confidences are learnt; the other losses learn an order, which φ makes no confidence of."""
+        return self.loss == "squared"
+
 
 @dataclass(frozen=True, slots=True)
 class SamplingConfig:

@@ -131,6 +131,13 @@ def test_predict_without_evidence_asks_the_model(home: Path, dataset: Dataset, t
     assert isinstance(refused, RunError)
 
 
+def test_predict_says_that_a_model_for_ranking_has_no_confidences(dataset: Dataset, tmp_path: Path) -> None:
+    UKGE("complex-all", dim=4, epochs=1, every=1, batch_size=256).fit(dataset, out=tmp_path / "run")
+    file = _tsv(tmp_path / "asked.tsv", [fact[:3] for fact in dataset.val[:4]])
+    told = " ".join(_run("predict", tmp_path / "run", file, "--out", tmp_path / "told.tsv").output.split())
+    assert "complex-all learnt an order, not confidences (softmax loss)" in told
+
+
 def test_predict_takes_in_new_entities_first(home: Path, dataset: Dataset, tmp_path: Path) -> None:
     _, relation, tail, *_ = dataset.val[0]
     asked = _tsv(tmp_path / "asked.tsv", [(dataset.entities[0], relation, tail), ("stranger", relation, tail)])

@@ -73,6 +73,11 @@ def _by_model(run: Path, table: FactTable) -> dict[str, Any]:
     from ukge.runs import Run
 
     estimator = UKGE.load(run)
+    if not estimator.config.objective.learns_confidence:
+        note(
+            f"{estimator.model} learnt an order, not confidences ({estimator.config.objective.loss} loss): "
+            f"its numbers compare facts and mean nothing else (ukge evidence fit {run} makes confidences of them)"
+        )
     ids = table.known_ids(*Run(run).vocabularies)
     return {"confidence": estimator.predictor.confidence(*ids).astype("float64")}
 

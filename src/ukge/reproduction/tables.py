@@ -26,7 +26,7 @@ from ukge.reproduction.outcomes import Outcome
 from ukge.reproduction.published import PublishedCase, PublishedTail, published
 from ukge.reproduction.recipes import MAIN, PAPER_MODELS, RANKING, contestants
 from ukge.reproduction.reproduce import GraphResults
-from ukge.variants import variants
+from ukge.variants import variant
 
 ELSEWHERE = {"beurre": "BEUrRE (2021)"}
 """Models that were published under the same protocol and are not trained here."""
@@ -53,8 +53,8 @@ TASKS = (
 
 
 def predicts_confidence(model: str) -> bool:
-    """Return whether a model learns confidences; the deterministic ones see strong facts only, as if certain."""
-    return not variants.get(contestants.get(model).variant).get("strong_only", False)
+    """Return whether a model learns confidences, and not only an order."""
+    return variant(contestants.get(model).variant).objective.learns_confidence
 
 
 def task_of(graph: GraphResults, model: str, column: Column) -> str:
