@@ -33,7 +33,7 @@ from ukge.graph.vocabulary import Vocabulary
 from ukge.logic.weights import Prior
 from ukge.storage import DAMAGED, Arrays, load_arrays, save_arrays, sha256, write_atomically
 
-FORMAT = 2
+FORMAT = 3
 FILE = "evidence.safetensors"
 NAMES = ("entities", "relations")
 GROUPS = tuple(each.name for each in fields(Tables) if each.name != "implications")
