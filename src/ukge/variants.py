@@ -34,13 +34,15 @@ variants.register("complex-all")(
         "sampler": "exhaustive",
         "filter_observed": True,
         "optimiser": "adagrad",
+        "dim": 96,
+        "init_scale": 0.1,
         "lr": 0.1,
         "batch_size": 1024,
-        "l2": 0.0,
+        "l2": 0.01,
         "rule_weight": 0.0,
         "metric": "mrr",
-        "epochs": 20,
-        "every": 4,
+        "epochs": 12,
+        "every": 1,
     }
 )
 variants.register("urge")({"scorer": "dot", "link": "rectifier", "rule_weight": 0.0})
