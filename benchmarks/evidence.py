@@ -2,7 +2,8 @@
 
     python benchmarks/evidence.py --graphs cn15k nl27k ppi5k --seeds 0 1 2 --runs DIR
 
-DIR is where `ukge reproduce --out DIR` left its runs: evidence is fitted over those of the same graph and seed. What is
+DIR is where `ukge reproduce --out DIR` left its runs, and `ukge reproduce cn15k nl27k --models complex-all --out DIR`
+those of the model for ranking: evidence is fitted over those of the same graph and seed. What is
 measured of a graph and a seed is kept in --out as JSON and not measured again. The squared-error head answers for every
 figure but the mean absolute errors, which are those of the head with the smaller one on validation facts. `positives`
 asks how confident facts are that are known to hold; everything else allows that a link is false. Nothing is chosen on
@@ -29,6 +30,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from ukge.errors import UkgeError
 from ukge.estimator import UKGE
 from ukge.evaluation.bootstrap import Bootstrap
 from ukge.evaluation.classification import Classification, classification
@@ -331,4 +333,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except UkgeError as error:
+        sys.exit(f"{error.what}. {error.hint or ''}".rstrip())
