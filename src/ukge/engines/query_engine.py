@@ -1,7 +1,7 @@
 """1-vs-all by query: the same objective as fact by fact, but what facts share is computed once.
 
 Against every entity, a fact costs a product with the whole table for each of its two queries, and many facts have the
-same query: on the benchmark graphs four to nine. So a step here is about queries and all their known answers.
+same query: 2 on average on NL27k, 4 on CN15k, 24 on PPI5k. So a step here is about queries and all their known answers.
 """
 
 from __future__ import annotations
