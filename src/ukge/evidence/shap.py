@@ -9,7 +9,8 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from ukge.evidence.trees import Floats, Matrix, Trees, goes_right
+from ukge.evidence.trees import Floats, Matrix, Trees
+from ukge.evidence.words import goes_right
 
 
 def expected_value(trees: Trees) -> float:

@@ -1,0 +1,176 @@
+"""How trees are asked: every question of a tree at once, for many rows, instead of a walk from node to node.
+
+Lucchese, Nardini, Orlando, Perego, Tonellotto, Venturini: QuickScorer: A Fast Algorithm to Rank Documents with Additive
+Ensembles of Regression Trees. SIGIR 2015. Here all questions are asked, in an order that vector registers like.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int32]
+Places = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+ROWS = 128
+"""Facts that go through the trees together: enough to fill vector registers, few enough for the fastest cache."""
+
+WORD = 32
+"""Leaves that one word has bits for; a tree with more of them has several words."""
+
+ALL = np.uint32(0xFFFFFFFF)
+
+SEQUENCE, SHIFT = np.uint32(0x077CB531), np.uint32(27)
+"""A de Bruijn sequence: times 2^k, its first five bits are another number for each k from 0 to 31."""
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """Trees as questions whose answers strike out leaves.
+
+    The leaves of a tree are counted from the left. Whoever goes right at a node is in none of the leaves under its left
+    child: their bits are struck out. The first leaf that is left after all questions, asked in any order, is the
+    row's own. So no row waits for the memory to tell where it goes next, and many rows are asked at once.
+    """
+
+    tree: npt.NDArray[np.int64]
+    """Words of tree k are `tree[k]:tree[k + 1]`, from its first leaves on."""
+    start: npt.NDArray[np.int64]
+    """Questions of word k are `start[k]:start[k + 1]`."""
+    feature: npt.NDArray[np.int32]
+    threshold: npt.NDArray[np.float32]
+    kept: npt.NDArray[np.uint32]
+    """What is left of the word of a row that goes right."""
+    missing_left: npt.NDArray[np.uint8]
+    category: npt.NDArray[np.int32]
+    leaf: Floats
+    """Values of the leaves, `WORD` to a word, that of bit k at the number that `SEQUENCE` has for it."""
+
+    @classmethod
+    def of(
+        cls,
+        root: Places,
+        feature: Ints,
+        threshold: Floats,
+        left: Ints,
+        step: Ints,
+        missing_left: npt.NDArray[np.uint8],
+        category: Ints,
+        value: Floats,
+    ) -> Words:
+        """Take the questions out of trees, whose arrays are those of `ukge.evidence.trees.Trees`."""
+        first, last = _leaves(left, step)
+        tree = np.concatenate([[0], np.cumsum((last[root[:-1]] + WORD - 1) // WORD)])
+        of_tree = np.repeat(np.arange(len(root) - 1), np.diff(root))
+        values = np.zeros(tree[-1] * WORD)
+        at_leaf = np.flatnonzero(step == 0)
+        word, bit = np.divmod(first[at_leaf], WORD)
+        place = (np.uint32(1) << bit.astype(np.uint32)) * SEQUENCE >> SHIFT
+        values[(tree[of_tree[at_leaf]] + word) * WORD + place] = value[at_leaf]
+        # A node's question concerns each word that has leaves under its left child.
+        asks = np.flatnonzero(step == 1)
+        begin, end = first[left[asks]], last[left[asks]]
+        spans = (end - 1) // WORD - begin // WORD + 1
+        node = np.repeat(asks, spans)
+        word = np.repeat(begin // WORD, spans) + np.arange(len(node)) - np.repeat(np.cumsum(spans) - spans, spans)
+        low = np.maximum(np.repeat(begin, spans) - word * WORD, 0).astype(np.uint64)
+        high = np.minimum(np.repeat(end, spans) - word * WORD, WORD).astype(np.uint64)
+        struck = (np.uint64(1) << high) - (np.uint64(1) << low)
+        word += tree[of_tree[node]]
+        order = np.argsort(word, kind="stable")
+        node = node[order]
+        return cls(
+            tree=tree,
+            start=np.searchsorted(word[order], np.arange(tree[-1] + 1)),
+            feature=feature[node],
+            threshold=_rounded_down(threshold[node]),
+            kept=ALL & ~struck[order].astype(np.uint32),
+            missing_left=missing_left[node],
+            category=category[node],
+            leaf=values,
+        )
+
+    def add_to(self, out: Floats, columns: npt.NDArray[np.float32], bits: npt.NDArray[np.uint32]) -> None:
+        """Add the sum of the trees for each row of `columns` to `out`; `bits` are the sets of categories."""
+        questions = self.feature, self.threshold, self.kept, self.missing_left, self.category
+        _add(columns, self.tree, self.start, *questions, bits, self.leaf, out)
+
+
+def _rounded_down(threshold: Floats) -> npt.NDArray[np.float32]:
+    """Return thresholds in the precision of columns; rounded down, they send each of those the same way."""
+    rounded = threshold.astype(np.float32)
+    above = rounded > threshold
+    rounded[above] = np.nextafter(rounded[above], np.float32(-np.inf))
+    return rounded
+
+
+def _leaves(left: Ints, step: Ints) -> tuple[Places, Places]:
+    """Return the first leaf under each node and the one after the last, counted from the left of its tree."""
+    size = (step == 0).astype(np.int64)
+    inner = np.flatnonzero(step == 1)
+    for node in inner[::-1]:  # children come after their parent
+        size[node] = size[left[node]] + size[left[node] + 1]
+    first = np.zeros(len(size), dtype=np.int64)
+    for node in inner:
+        first[left[node]] = first[node]
+        first[left[node] + 1] = first[node] + size[left[node]]
+    return first, first + size
+
+
+@nb.njit(cache=True, nogil=True, inline="always")
+def goes_right(x, node, threshold, missing_left, category, bits):  # type: ignore[no-untyped-def]
+    """Return 1 if a value goes to the right child of a node, 0 if it goes left."""
+    if np.isnan(x):
+        return 1 - missing_left[node]
+    if category[node] >= 0:
+        code = np.int64(x)
+        if code < 0 or code > 255:
+            return 1 - missing_left[node]
+        return 1 - ((bits[category[node] + (code >> 5)] >> np.uint32(code & 31)) & np.uint32(1))
+    return 1 if x > threshold[node] else 0
+
+
+@nb.njit(cache=True, nogil=True, parallel=True, error_model="numpy")
+def _add(  # type: ignore[no-untyped-def] # noqa: PLR0912
+    columns, tree, start, feature, threshold, kept, missing_left, category, bits, leaf, out
+):
+    """Add the value of each row's leaf in every tree to `out`. Blocks are always whole, so that loops have no rest."""
+    n = len(columns)
+    for block in nb.prange((n + ROWS - 1) // ROWS):
+        first = block * ROWS
+        size = min(n - first, ROWS)
+        x = np.zeros((columns.shape[1], ROWS), dtype=np.float32)
+        for i in range(size):
+            for column in range(columns.shape[1]):
+                x[column, i] = columns[first + i, column]
+        left = np.empty(ROWS, dtype=np.uint32)
+        at = np.empty(ROWS, dtype=np.int64)
+        total = np.zeros(ROWS, dtype=np.float64)
+        for number in range(len(tree) - 1):
+            # The word with the first leaves comes last: of what is left in several words, the first counts.
+            for word in range(tree[number + 1] - 1, tree[number] - 1, -1):
+                left[:] = ALL
+                for question in range(start[word], start[word + 1]):
+                    column, limit, rest = feature[question], threshold[question], kept[question]
+                    if category[question] >= 0:
+                        for i in range(ROWS):
+                            if goes_right(x[column, i], question, threshold, missing_left, category, bits):
+                                left[i] &= rest
+                    elif missing_left[question]:
+                        for i in range(ROWS):
+                            left[i] &= rest if x[column, i] > limit else ALL
+                    else:
+                        for i in range(ROWS):
+                            left[i] &= ALL if x[column, i] <= limit else rest
+                for i in range(ROWS):
+                    if left[i] != 0:
+                        lowest = left[i] & (~left[i] + np.uint32(1))
+                        at[i] = word * WORD + (np.uint32(lowest * SEQUENCE) >> SHIFT)
+            for i in range(ROWS):
+                total[i] += leaf[at[i]]
+        for i in range(size):
+            out[first + i] += total[i]
