@@ -72,13 +72,21 @@ class Trees:
     def predict(self, columns: Matrix) -> Floats:
         """Return the sum of the trees for each row: what scikit-learn calls the raw prediction."""
         out = np.full(len(columns), self.baseline[0])
-        self._words.add_to(out, np.ascontiguousarray(columns, dtype=np.float32), self.bits)
+        self._words.add_to(out, np.ascontiguousarray(columns, dtype=np.float32))
         return out
 
     @cached_property
     def _words(self) -> Words:
         return Words.of(
-            self.root, self.feature, self.threshold, self.left, self.step, self.missing_left, self.category, self.value
+            self.root,
+            self.feature,
+            self.threshold,
+            self.left,
+            self.step,
+            self.missing_left,
+            self.category,
+            self.bits,
+            self.value,
         )
 
 

@@ -24,6 +24,9 @@ WORD = 32
 
 ALL = np.uint32(0xFFFFFFFF)
 
+UNKNOWN = 256
+"""What stands for a category that is none from 0 to 255."""
+
 SEQUENCE, SHIFT = np.uint32(0x077CB531), np.uint32(27)
 """A de Bruijn sequence: times 2^k, its first five bits are another number for each k from 0 to 31."""
 
@@ -46,7 +49,10 @@ class Words:
     kept: npt.NDArray[np.uint32]
     """What is left of the word of a row that goes right."""
     missing_left: npt.NDArray[np.uint8]
-    category: npt.NDArray[np.int32]
+    number: Ints
+    """The number of a question about categories among such questions; −1 for one about a threshold."""
+    goes_left: npt.NDArray[np.uint32]
+    """For each category, and in the last row for those that nobody knows, a bit for every such question."""
     leaf: Floats
     """Values of the leaves, `WORD` to a word, that of bit k at the number that `SEQUENCE` has for it."""
 
@@ -60,6 +66,7 @@ class Words:
         step: Ints,
         missing_left: npt.NDArray[np.uint8],
         category: Ints,
+        bits: npt.NDArray[np.uint32],
         value: Floats,
     ) -> Words:
         """Take the questions out of trees, whose arrays are those of `ukge.evidence.trees.Trees`."""
@@ -83,6 +90,9 @@ class Words:
         word += tree[of_tree[node]]
         order = np.argsort(word, kind="stable")
         node = node[order]
+        asked = np.flatnonzero(category[node] >= 0)
+        number = np.full(len(node), -1, dtype=np.int32)
+        number[asked] = np.arange(len(asked))
         return cls(
             tree=tree,
             start=np.searchsorted(word[order], np.arange(tree[-1] + 1)),
@@ -90,14 +100,15 @@ class Words:
             threshold=_rounded_down(threshold[node]),
             kept=ALL & ~struck[order].astype(np.uint32),
             missing_left=missing_left[node],
-            category=category[node],
+            number=number,
+            goes_left=_by_category(bits, category[node[asked]], missing_left[node[asked]]),
             leaf=values,
         )
 
-    def add_to(self, out: Floats, columns: npt.NDArray[np.float32], bits: npt.NDArray[np.uint32]) -> None:
-        """Add the sum of the trees for each row of `columns` to `out`; `bits` are the sets of categories."""
-        questions = self.feature, self.threshold, self.kept, self.missing_left, self.category
-        _add(columns, self.tree, self.start, *questions, bits, self.leaf, out)
+    def add_to(self, out: Floats, columns: npt.NDArray[np.float32]) -> None:
+        """Add the sum of the trees for each row of `columns` to `out`."""
+        questions = self.feature, self.threshold, self.kept, self.missing_left, self.number, self.goes_left
+        _add(columns, self.tree, self.start, *questions, self.leaf, out)
 
 
 def _rounded_down(threshold: Floats) -> npt.NDArray[np.float32]:
@@ -106,6 +117,19 @@ def _rounded_down(threshold: Floats) -> npt.NDArray[np.float32]:
     above = rounded > threshold
     rounded[above] = np.nextafter(rounded[above], np.float32(-np.inf))
     return rounded
+
+
+def _by_category(
+    bits: npt.NDArray[np.uint32], begin: Ints, missing_left: npt.NDArray[np.uint8]
+) -> npt.NDArray[np.uint32]:
+    """Return which questions about categories send each category left; their sets of eight words begin at `begin`."""
+    code = np.arange(UNKNOWN)
+    left = (bits[begin[:, None] + code // WORD] >> (code % WORD).astype(np.uint32)) & np.uint32(1)
+    left = np.column_stack([left, missing_left]).T.astype(np.uint32)
+    found = np.zeros((UNKNOWN + 1, (len(begin) + WORD - 1) // WORD), dtype=np.uint32)
+    for question in range(len(begin)):
+        found[:, question // WORD] |= left[:, question] << np.uint32(question % WORD)
+    return found
 
 
 def _leaves(left: Ints, step: Ints) -> tuple[Places, Places]:
@@ -136,7 +160,7 @@ def goes_right(x, node, threshold, missing_left, category, bits):  # type: ignor
 
 @nb.njit(cache=True, nogil=True, parallel=True, error_model="numpy")
 def _add(  # type: ignore[no-untyped-def] # noqa: PLR0912
-    columns, tree, start, feature, threshold, kept, missing_left, category, bits, leaf, out
+    columns, tree, start, feature, threshold, kept, missing_left, number, goes_left, leaf, out
 ):
     """Add the value of each row's leaf in every tree to `out`. Blocks are always whole, so that loops have no rest."""
     n = len(columns)
@@ -147,19 +171,28 @@ def _add(  # type: ignore[no-untyped-def] # noqa: PLR0912
         for i in range(size):
             for column in range(columns.shape[1]):
                 x[column, i] = columns[first + i, column]
+        # answers to 32 questions about the categories of one column
+        known, known_column, known_word = np.empty(ROWS, dtype=np.uint32), -1, -1
         left = np.empty(ROWS, dtype=np.uint32)
         at = np.empty(ROWS, dtype=np.int64)
         total = np.zeros(ROWS, dtype=np.float64)
-        for number in range(len(tree) - 1):
+        for at_tree in range(len(tree) - 1):
             # The word with the first leaves comes last: of what is left in several words, the first counts.
-            for word in range(tree[number + 1] - 1, tree[number] - 1, -1):
+            for word in range(tree[at_tree + 1] - 1, tree[at_tree] - 1, -1):
                 left[:] = ALL
                 for question in range(start[word], start[word + 1]):
                     column, limit, rest = feature[question], threshold[question], kept[question]
-                    if category[question] >= 0:
+                    if number[question] >= 0:
+                        word_asked = number[question] // WORD
+                        if column != known_column or word_asked != known_word:
+                            known_column, known_word = column, word_asked
+                            for i in range(ROWS):
+                                value = x[column, i]
+                                code = np.int64(value) if 0.0 <= value < UNKNOWN else UNKNOWN
+                                known[i] = goes_left[code, word_asked]
+                        bit = np.uint32(number[question] % WORD)
                         for i in range(ROWS):
-                            if goes_right(x[column, i], question, threshold, missing_left, category, bits):
-                                left[i] &= rest
+                            left[i] &= ALL if (known[i] >> bit) & np.uint32(1) else rest
                     elif missing_left[question]:
                         for i in range(ROWS):
                             left[i] &= rest if x[column, i] > limit else ALL
