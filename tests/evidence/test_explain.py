@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +15,7 @@ import ukge
 from ukge.errors import DataError
 from ukge.evidence import Evidence
 from ukge.evidence.explain import Explanation, explain, explain_all, top_reasons
-from ukge.evidence.reasons import OTHER, subject_of
+from ukge.evidence.reasons import OTHER, Witness, subject_of
 from ukge.graph.dataset import Dataset
 from ukge.graph.uncertain import Fact
 from ukge.logic.syntax import parse_rule
@@ -46,6 +49,28 @@ def test_contributions_add_up(evidence: Evidence, triples: Triples, assume_holds
         assert told.interval == (low[row], high[row])
         total = math.fsum([told.base, *(reason.contribution for reason in told.reasons)])
         assert total == pytest.approx(told.confidence, abs=1e-12)
+
+
+def test_a_model_that_learnt_an_order_speaks_of_places(evidence: Evidence, triples: Triples, tmp_path: Path) -> None:
+    backbone = evidence.evidence.backbones[0]
+    ordered = copy(evidence)
+    ordered.evidence = replace(evidence.evidence, backbones=(replace(backbone, learns_confidence=False),))
+    ordered.save(tmp_path)
+    for triple in triples[:10]:
+        head, relation, tail = evidence.ids([triple])
+        scores = backbone.model.tail_scores(head, relation)[0]
+        place = sorted(scores.tolist(), reverse=True).index(scores[tail[0]]) + 1
+        for each in (ordered, Evidence.load(tmp_path)):
+            assert said_by_model(each, triple) == f"Model ukge-rect puts the tail at place {place} of 300."
+        confidence = backbone.model.confidence(head, relation, tail)[0]
+        assert said_by_model(evidence, triple) == f"Model ukge-rect gives it a confidence of {confidence:.2f}."
+
+
+def said_by_model(evidence: Evidence, triple: tuple[str, str, str]) -> str:
+    head, relation, tail = (int(ids[0]) for ids in evidence.ids([triple]))
+    values = {name: float(column[0]) for name, column in evidence.features([triple]).items()}
+    witness = Witness(evidence.evidence, (head, relation, tail), values, -1)
+    return witness.top({"model:ukge-rect": 1.0}).sentence
 
 
 def test_every_column_speaks_of_something(evidence: Evidence) -> None:

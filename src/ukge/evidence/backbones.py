@@ -42,14 +42,16 @@ class Backbone:
     scorer: str
     link: str
     parameters: Parameters
+    learns_confidence: bool = True
+    """False for a model that learnt an order: what φ makes of its plausibilities is no confidence."""
 
     @classmethod
     def of(cls, model: UKGE, name: str) -> Backbone:
         """Take the weights of a trained estimator."""
         if model.trained is None:
             raise ConfigError(f"{name} is not trained", hint="Call fit first, or load a run.")
-        settings = model.config.model
-        return cls(name, settings.scorer, settings.link, model.trained.parameters)
+        settings, objective = model.config.model, model.config.objective
+        return cls(name, settings.scorer, settings.link, model.trained.parameters, objective.learns_confidence)
 
     @cached_property
     def model(self) -> Model:

@@ -113,8 +113,13 @@ class Witness:
         return f"Known facts with such evidence have a confidence of {self._values[EXPECTED]:.2f} on average.", ()
 
     def _belief(self, backbone: Backbone) -> tuple[str, tuple[Fact, ...]]:
-        value = float(backbone.model.confidence(*(np.array([each]) for each in self._fact))[0])
-        return f"Model {backbone.name} gives it a confidence of {value:.2f}.", ()
+        head, relation, tail = (np.array([each]) for each in self._fact)
+        if backbone.learns_confidence:
+            value = float(backbone.model.confidence(head, relation, tail)[0])
+            return f"Model {backbone.name} gives it a confidence of {value:.2f}.", ()
+        scores = backbone.model.tail_scores(head, relation)[0]
+        place = 1 + int((scores > scores[self._tail]).sum())
+        return f"Model {backbone.name} puts the tail at place {place:,} of {len(scores):,}.", ()
 
     @property
     def _fact(self) -> tuple[int, int, int]:

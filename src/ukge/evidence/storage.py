@@ -36,6 +36,7 @@ from ukge.storage import DAMAGED, Arrays, load_arrays, save_arrays, sha256, writ
 FORMAT = 3
 FILE = "evidence.safetensors"
 NAMES = ("entities", "relations")
+MODEL = ("name", "scorer", "link", "learns_confidence")
 GROUPS = tuple(each.name for each in fields(Tables) if each.name != "implications")
 
 
@@ -76,7 +77,7 @@ def save_evidence(
         "notes": list(notes),
         "prior": [rules.prior.mean, rules.prior.strength],
         "strong": rules.strong,
-        "models": [{"name": each.name, "scorer": each.scorer, "link": each.link} for each in features.backbones],
+        "models": [{name: getattr(each, name) for name in MODEL} for each in features.backbones],
         "names": {name: sha256(path / f"{name}.parquet") for name in NAMES},
     }
     save_arrays(path / FILE, arrays, told)
@@ -102,7 +103,7 @@ def load_evidence(
     prior = Prior(*told["prior"])
     rules = PathRules(arrays["rules.key"], arrays["rules.shown"], arrays["rules.implied"], prior, told["strong"])
     backbones = tuple(
-        Backbone(each["name"], each["scorer"], each["link"], Parameters(**_part(arrays, f"model.{number}")))
+        Backbone(**{name: each[name] for name in MODEL}, parameters=Parameters(**_part(arrays, f"model.{number}")))
         for number, each in enumerate(told["models"])
     )
     settings = EvidenceSettings(**told["settings"])
