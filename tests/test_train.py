@@ -171,6 +171,24 @@ def test_deterministic_models_learn_from_strong_facts_only(dataset: Dataset) -> 
         training_data(dataset.train, Config().replace(strong_only=True, tau=1.0))
 
 
+@pytest.mark.parametrize("settings", [{"engine": "fused", "sampler": "shared"}, {"loss": "softmax", "sampler": "none"}])
+def test_settings_that_cannot_be_trained_leave_no_directory(
+    dataset: Dataset, tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    with pytest.raises(ConfigError):
+        UKGE("ukge-rect", **settings).fit(dataset, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_settings_that_fail_later_lose_nothing(dataset: Dataset, tmp_path: Path) -> None:
+    def refuse(*_: object) -> None:
+        raise ConfigError("enough")
+
+    with pytest.raises(ConfigError, match="enough"):
+        UKGE("ukge-rect", dim=4, epochs=2, every=1).fit(dataset, out=tmp_path / "run", callbacks=[refuse])
+    assert (tmp_path / "run" / "trace.jsonl").read_text(encoding="utf-8")
+
+
 def test_save_and_load(dataset: Dataset, trained: tuple[UKGE, Path], tmp_path: Path) -> None:
     model, path = trained
     model.save(tmp_path / "saved")

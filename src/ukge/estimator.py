@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ukge.config import Config
 from ukge.engines import resolve
 from ukge.engines.base import GroundRules
-from ukge.errors import DataError, RunError
+from ukge.errors import ConfigError, DataError, RunError
 from ukge.graph.catalogue import open_dataset
 from ukge.graph.dataset import Dataset
 from ukge.graph.split import split
@@ -70,8 +70,8 @@ class UKGE:
         if out is not None:
             note = DataNote(reference, dataset.train.fingerprint, dataset.val.fingerprint, seed, leak_safe)
             run = Run.create(out, self.config, note, dataset.entities, dataset.relations, ground, model=self.model)
-        self._take(
-            train(
+        try:
+            trained = train(
                 dataset.train,
                 dataset.val,
                 self.config,
@@ -79,10 +79,12 @@ class UKGE:
                 run=run,
                 callbacks=callbacks,
                 on_facts=on_facts,
-            ),
-            dataset.entities,
-            dataset.relations,
-        )
+            )
+        except ConfigError:
+            if run is not None:
+                run.discard_if_untrained()
+            raise
+        self._take(trained, dataset.entities, dataset.relations)
         return self
 
     @classmethod

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import shutil
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -201,6 +202,11 @@ class Run:
         if best is None and progress.best_epoch == progress.epoch:
             best = parameters if mapped else parameters.copy()
         return parameters, part("state."), best, progress
+
+    def discard_if_untrained(self) -> None:
+        """Remove the directory, which `create` made, unless an epoch was run."""
+        if not self.trace():
+            shutil.rmtree(self.path)
 
     def append_trace(self, line: dict[str, Any]) -> None:
         """Add one epoch to the trace."""
