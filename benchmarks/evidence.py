@@ -30,6 +30,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from ukge.cli.console import fail
 from ukge.errors import UkgeError
 from ukge.estimator import UKGE
 from ukge.evaluation.bootstrap import Bootstrap
@@ -336,4 +337,5 @@ if __name__ == "__main__":
     try:
         main()
     except UkgeError as error:
-        sys.exit(f"{error.what}. {error.hint or ''}".rstrip())
+        fail(error)
+        sys.exit(2)

@@ -77,17 +77,7 @@ class Trees:
 
     @cached_property
     def _words(self) -> Words:
-        return Words.of(
-            self.root,
-            self.feature,
-            self.threshold,
-            self.left,
-            self.step,
-            self.missing_left,
-            self.category,
-            self.bits,
-            self.value,
-        )
+        return Words.of(self)
 
 
 def concatenated(parts: Sequence[Trees]) -> Trees:

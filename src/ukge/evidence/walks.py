@@ -28,13 +28,14 @@ class Walks:
         near = self._near
         if self._head == self._tail:
             return []
-        a, b = (slice(int(near.start[e]), int(near.start[e + 1])) for e in (self._head, self._tail))
-        found = []
-        for entity in np.intersect1d(near.entity[a], near.entity[b]):
-            both = b.start + np.searchsorted(near.entity[b], [entity, entity + 1])
-            for first in range(*(a.start + np.searchsorted(near.entity[a], [entity, entity + 1])).tolist()):
-                found += [(first, second) for second in range(*both.tolist())]
-        return found
+        a, b = (slice(int(near.links[e]), int(near.links[e + 1])) for e in (self._head, self._tail))
+        _, i, j = np.intersect1d(near.near[a], near.near[b], assume_unique=True, return_indices=True)
+        return [
+            (first, second)
+            for from_head, from_tail in zip((a.start + i).tolist(), (b.start + j).tolist(), strict=True)
+            for first in range(near.first[from_head], near.first[from_head + 1])
+            for second in range(near.first[from_tail], near.first[from_tail + 1])
+        ]
 
     def surest(self) -> list[int]:
         """Return the rows of the known facts of the walk whose confidences have the highest product."""

@@ -7,10 +7,14 @@ Ensembles of Regression Trees. SIGIR 2015. Here all questions are asked, in an o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numba as nb
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from ukge.evidence.trees import Trees
 
 Ints = npt.NDArray[np.int32]
 Places = npt.NDArray[np.int64]
@@ -57,19 +61,9 @@ class Words:
     """Values of the leaves, `WORD` to a word, that of bit k at the number that `SEQUENCE` has for it."""
 
     @classmethod
-    def of(
-        cls,
-        root: Places,
-        feature: Ints,
-        threshold: Floats,
-        left: Ints,
-        step: Ints,
-        missing_left: npt.NDArray[np.uint8],
-        category: Ints,
-        bits: npt.NDArray[np.uint32],
-        value: Floats,
-    ) -> Words:
-        """Take the questions out of trees, whose arrays are those of `ukge.evidence.trees.Trees`."""
+    def of(cls, trees: Trees) -> Words:
+        """Take the questions out of trees."""
+        root, left, step, missing_left = trees.root, trees.left, trees.step, trees.missing_left
         first, last = _leaves(left, step)
         tree = np.concatenate([[0], np.cumsum((last[root[:-1]] + WORD - 1) // WORD)])
         of_tree = np.repeat(np.arange(len(root) - 1), np.diff(root))
@@ -77,7 +71,7 @@ class Words:
         at_leaf = np.flatnonzero(step == 0)
         word, bit = np.divmod(first[at_leaf], WORD)
         place = (np.uint32(1) << bit.astype(np.uint32)) * SEQUENCE >> SHIFT
-        values[(tree[of_tree[at_leaf]] + word) * WORD + place] = value[at_leaf]
+        values[(tree[of_tree[at_leaf]] + word) * WORD + place] = trees.value[at_leaf]
         # A node's question concerns each word that has leaves under its left child.
         asks = np.flatnonzero(step == 1)
         begin, end = first[left[asks]], last[left[asks]]
@@ -90,18 +84,18 @@ class Words:
         word += tree[of_tree[node]]
         order = np.argsort(word, kind="stable")
         node = node[order]
-        asked = np.flatnonzero(category[node] >= 0)
+        asked = np.flatnonzero(trees.category[node] >= 0)
         number = np.full(len(node), -1, dtype=np.int32)
         number[asked] = np.arange(len(asked))
         return cls(
             tree=tree,
             start=np.searchsorted(word[order], np.arange(tree[-1] + 1)),
-            feature=feature[node],
-            threshold=_rounded_down(threshold[node]),
+            feature=trees.feature[node],
+            threshold=_rounded_down(trees.threshold[node]),
             kept=ALL & ~struck[order].astype(np.uint32),
             missing_left=missing_left[node],
             number=number,
-            goes_left=_by_category(bits, category[node[asked]], missing_left[node[asked]]),
+            goes_left=_by_category(trees.bits, trees.category[node[asked]], missing_left[node[asked]]),
             leaf=values,
         )
 

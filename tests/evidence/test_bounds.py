@@ -1,0 +1,57 @@
+"""Conformal bounds by themselves: the coverage asked for, in every band, whatever the confidences look like."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ukge.evidence.bounds import Bounds
+from ukge.evidence.settings import EvidenceSettings
+
+
+def test_mondrian_bounds_hold_within_each_band() -> None:
+    rng = np.random.default_rng(0)
+    n = 8000
+    columns = np.column_stack([np.zeros(n), rng.random(n)]).astype(np.float32)
+    predicted = columns[:, 1].astype(np.float64)
+    observed = np.clip(predicted + rng.normal(size=n) * np.where(predicted > 0.5, 0.3, 0.02), 0, 1)
+    half, rest = slice(0, n // 2), slice(n // 2, n)
+    relation = np.zeros(n, dtype=np.int32)
+    chosen = EvidenceSettings(iterations=2, folds=2)
+    bounds = Bounds.fit(columns[half], predicted[half], observed[half], relation[half], chosen)
+    low, high = bounds.interval(columns[rest], predicted[rest], relation[rest], 0.9, "band")
+    held = (low <= observed[rest]) & (observed[rest] <= high)
+    bands = bounds.bands(predicted[rest])
+    for band in range(5):
+        assert held[bands == band].mean() == pytest.approx(0.9, abs=0.03)
+
+
+def test_bounds_hold_where_nearly_all_facts_have_one_confidence() -> None:
+    # 96 of 100 facts have 1 and all are predicted 0.998: an interval holds 1 or not, as wide as the fact looks hard
+    rng = np.random.default_rng(5)
+    n = 24_000
+    columns = np.column_stack([np.zeros(n), rng.normal(size=(n, 12))]).astype(np.float32)
+    columns[rng.random(columns.shape) < 0.1] = np.nan
+    observed = np.where(rng.random(n) < 0.96, 1.0, rng.random(n))
+    predicted, relation = np.full(n, 0.998), np.zeros(n, dtype=np.int32)
+    half, rest = slice(0, n // 3), slice(n // 3, n)
+    chosen = EvidenceSettings(iterations=40, folds=5)
+    bounds = Bounds.fit(columns[half], predicted[half], observed[half], relation[half], chosen)
+    low, high = bounds.interval(columns[rest], predicted[rest], relation[rest], 0.9, "band")
+    held = (low <= observed[rest]) & (observed[rest] <= high)
+    assert held.mean() == pytest.approx(0.9, abs=0.015)
+
+
+def test_bands_are_of_a_size_even_where_many_facts_have_one_prediction() -> None:
+    rng = np.random.default_rng(6)
+    predicted = np.sort(np.concatenate([rng.random(50) * 0.1, np.full(3_000, 0.4), 0.5 + rng.random(6_950) / 2]))
+    columns = np.column_stack([np.zeros(10_000), predicted]).astype(np.float32)
+    bounds = Bounds.fit(columns, predicted, predicted, np.zeros(10_000, np.int32), EvidenceSettings(iterations=1))
+    bands = bounds.bands(predicted)
+    assert (np.diff(bands) >= 0).all()
+    assert np.bincount(bands).min() >= 200
+    assert len(np.unique(bands[predicted == 0.4])) == 1
+    even = replace(bounds, predicted=rng.random(10_000))
+    np.testing.assert_array_equal(np.bincount(even.bands(even.predicted)), 2_000)
