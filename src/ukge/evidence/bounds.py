@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import ConfigError
-from ukge.evidence.head import boosted, known_columns
+from ukge.evidence.boosting import grow
 from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.trees import Floats, Matrix, Trees
 
@@ -67,8 +67,7 @@ class Bounds:
         smaller = replace(settings, iterations=min(TREES, settings.iterations), leaves=min(15, settings.leaves))
 
         def learn(rows: npt.NDArray[np.bool_]) -> Trees:
-            model = boosted("Regressor", "squared_error", None, smaller)
-            return Trees.of(model.fit(known_columns(columns[rows]), np.abs(error[rows])))
+            return grow("squared_error", columns[rows], np.abs(error[rows]), smaller)
 
         fold = np.random.default_rng(settings.seed + 1).permutation(len(error)) % settings.folds
         difficulty = tuple(learn(fold != number) for number in range(settings.folds))

@@ -22,11 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import ConfigError, DataError
+from ukge.evidence.boosting import grow
 from ukge.evidence.features import Features
-from ukge.evidence.head import boosted, known_columns
 from ukge.evidence.impartial import impartial_columns
 from ukge.evidence.settings import EvidenceSettings
-from ukge.evidence.trees import Floats, Matrix, Trees
+from ukge.evidence.trees import Floats, Matrix
 
 if TYPE_CHECKING:
     from ukge.evidence.evidence import Evidence
@@ -145,8 +145,7 @@ def _in_folds(columns: Matrix, target: Floats, fold: npt.NDArray[np.int64], sett
     """Return what trees fitted to the other folds predict for each row."""
     found = np.empty(len(target))
     for held, others in _folds(fold, settings):
-        model = boosted("Regressor", "squared_error", None, settings)
-        trees = Trees.of(model.fit(known_columns(columns[others]), target[others]))
+        trees = grow("squared_error", columns[others], target[others], settings)
         found[held] = trees.predict(columns[held])
     return found
 
@@ -160,9 +159,8 @@ def _surprise(
     for held, others in _folds(fold, settings):
         sound = _with_confidence(columns[others], compared, stored[others])
         false = _with_confidence(columns[others], compared, random[others])
-        model = boosted("Classifier", "log_loss", None, settings)
         truth = np.repeat([0, 1], len(others))
-        trees = Trees.of(model.fit(known_columns(np.concatenate([sound, false])), truth))
+        trees = grow("log_loss", np.concatenate([sound, false]), truth, settings)
         found[held] = trees.predict(_with_confidence(columns[held], compared, stored[held]))
     return found
 

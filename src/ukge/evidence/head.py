@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ukge.evidence.boosting import Loss, grow
 from ukge.evidence.calibration import Calibration
 from ukge.evidence.settings import Error, EvidenceSettings
 from ukge.evidence.shap import contributions, expected_value
 from ukge.evidence.trees import Floats, Matrix, Trees
-
-FEWEST_IN_LEAF = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,42 +177,13 @@ def even_weights(facts: int, negatives: int) -> Floats:
     return np.concatenate([np.ones(facts), np.full(negatives, facts / max(negatives, 1))])
 
 
-def boosted(kind: str, loss: str, rising: npt.NDArray[np.int8] | None, settings: EvidenceSettings) -> Any:
-    """Return scikit-learn's histogram boosting with the settings of a head; column 0 is a category."""
-    from sklearn import ensemble  # noqa: PLC0415 — loading it takes a second
-
-    return getattr(ensemble, f"HistGradientBoosting{kind}")(
-        loss=loss,
-        max_iter=settings.iterations,
-        learning_rate=settings.learning_rate,
-        max_leaf_nodes=settings.leaves,
-        min_samples_leaf=FEWEST_IN_LEAF,
-        l2_regularization=1.0,
-        categorical_features=[0],
-        monotonic_cst=rising,
-        early_stopping=False,
-        random_state=settings.seed,
-    )
-
-
-def known_columns(columns: Matrix) -> Matrix:
-    """Return columns that scikit-learn can bin: one that is never known is set to 0, so that no tree asks for it."""
-    never = np.isnan(columns).all(axis=0)
-    if not never.any():
-        return columns
-    filled = columns.copy()
-    filled[:, never] = 0.0
-    return filled
-
-
 def _trees(examples: Examples, rising: npt.NDArray[np.int8], settings: EvidenceSettings) -> tuple[Trees, Trees]:
     n, m = len(examples.facts), len(examples.negatives)
-    both = known_columns(np.concatenate([examples.facts, examples.negatives]))
+    both = np.concatenate([examples.facts, examples.negatives])
     truth = np.concatenate([np.ones(n), np.zeros(m)])
-    holds = boosted("Classifier", "log_loss", rising, settings).fit(both, truth, even_weights(n, m))
-    loss = "squared_error" if settings.error == "squared" else "absolute_error"
-    level = boosted("Regressor", loss, rising, settings).fit(known_columns(examples.facts), examples.confidence)
-    return Trees.of(holds), Trees.of(level)
+    holds = grow("log_loss", both, truth, settings, weight=even_weights(n, m), rising=rising)
+    loss: Loss = "squared_error" if settings.error == "squared" else "absolute_error"
+    return holds, grow(loss, examples.facts, examples.confidence, settings, rising=rising)
 
 
 def _sigmoid(raw: Floats) -> Floats:

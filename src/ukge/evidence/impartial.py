@@ -12,12 +12,12 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from ukge.evidence.boosting import grow
 from ukge.evidence.features import EXPECTED, Features
-from ukge.evidence.head import boosted, known_columns
 from ukge.evidence.index import FactIndex
 from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.tables import Tables
-from ukge.evidence.trees import Matrix, Trees
+from ukge.evidence.trees import Matrix
 from ukge.logic.engine import using
 
 MOST = 200_000
@@ -62,6 +62,4 @@ def with_expectation(features: Features, settings: EvidenceSettings) -> Features
     _, columns = impartial_columns(replace(features, backbones=(), expectation=None), part)
     rows = np.sort(rng.permutation(len(graph))[:MOST])
     trees = replace(settings, iterations=settings.expectation_trees, leaves=LEAVES, learning_rate=RATE)
-    model = boosted("Regressor", "squared_error", None, trees)
-    fitted = Trees.of(model.fit(known_columns(columns[rows]), graph.confidence[rows]))
-    return replace(features, expectation=fitted)
+    return replace(features, expectation=grow("squared_error", columns[rows], graph.confidence[rows], trees))

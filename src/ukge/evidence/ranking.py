@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ukge.evidence.boosting import grow
 from ukge.evidence.candidates import Asking, Candidates, Side, propose
 from ukge.evidence.features import Features
-from ukge.evidence.head import Head, boosted, known_columns
+from ukge.evidence.head import Head
 from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.trees import Floats, Matrix, Trees
 from ukge.graph.uncertain import UncertainGraph
@@ -96,9 +97,7 @@ def fit_rank_head(features: Features, val: UncertainGraph, settings: EvidenceSet
     true = gain > 0
     if not true.any() or true.all():
         return None
-    model = boosted("Classifier", "log_loss", None, settings)
-    fitted = model.fit(known_columns(every), true)
-    return RankHead(Trees.of(fitted), settings.rank_candidates)
+    return RankHead(grow("log_loss", every, true, settings), settings.rank_candidates)
 
 
 def judged_candidates(

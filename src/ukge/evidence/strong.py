@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ukge.errors import ConfigError, DataError
-from ukge.evidence.head import Examples, boosted, even_weights, known_columns
+from ukge.evidence.boosting import grow
+from ukge.evidence.head import Examples, even_weights
 from ukge.evidence.trees import Floats, Trees
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def fit_strong_head(evidence: Evidence, examples: Examples, tau: float) -> Stron
     if not strong.any() or (strong.all() and not len(examples.negatives)):
         raise DataError(f"no validation fact has a confidence above {tau:g}", hint="Give a lower τ.")
     n, m = len(examples.facts), len(examples.negatives)
-    both = known_columns(np.concatenate([examples.facts, examples.negatives]))
+    both = np.concatenate([examples.facts, examples.negatives])
     truth = np.concatenate([strong, np.zeros(m, dtype=np.bool_)])
-    model = boosted("Classifier", "log_loss", None, evidence.settings).fit(both, truth, even_weights(n, m))
-    return StrongHead(evidence, Trees.of(model), tau)
+    trees = grow("log_loss", both, truth, evidence.settings, weight=even_weights(n, m))
+    return StrongHead(evidence, trees, tau)
