@@ -21,6 +21,7 @@ from ukge.cli.explain import explain
 from ukge.cli.fuse import fuse
 from ukge.cli.knobs import with_knobs
 from ukge.cli.predict import predict
+from ukge.cli.rank import rank
 from ukge.cli.reproduce import reproduce
 from ukge.cli.rules import rules_app
 from ukge.cli.serve import serve
@@ -45,6 +46,7 @@ app.command("evaluate")(evaluate)
 app.command("explain")(explain)
 app.command("fuse")(fuse)
 app.command("predict")(predict)
+app.command("rank")(rank)
 app.command("reproduce")(with_knobs(reproduce))
 app.command("serve")(serve)
 app.command("train")(with_knobs(train))

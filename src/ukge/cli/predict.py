@@ -13,6 +13,7 @@ from ukge.errors import RunError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ukge.estimator import UKGE
     from ukge.evidence.fact_tables import FactTable
 
 
@@ -32,11 +33,11 @@ def predict(
 
     Without evidence the confidences are those of the run's model, and there are no intervals and no reasons.
     """
-    from ukge.evidence.evidence import DIRECTORY
+    from ukge.evidence.evidence import keeps_evidence
     from ukge.evidence.fact_tables import read_facts, write_table
 
     table = read_facts(file)
-    with_evidence = (run / DIRECTORY).is_dir() or not (run / "manifest.json").is_file()
+    with_evidence = keeps_evidence(run)
     if new_facts is not None and not with_evidence:
         raise RunError(f"{run} has no evidence to take facts in", hint=f"Make it: ukge evidence fit {run}")
     with err().status("judging the facts"):
@@ -73,13 +74,18 @@ def _by_model(run: Path, table: FactTable) -> dict[str, Any]:
     from ukge.runs import Run
 
     estimator = UKGE.load(run)
+    tell_if_order_only(estimator, run)
+    ids = table.known_ids(*Run(run).vocabularies)
+    return {"confidence": estimator.predictor.confidence(*ids).astype("float64")}
+
+
+def tell_if_order_only(estimator: UKGE, run: Path) -> None:
+    """Say so where the confidences of a run's model are none."""
     if not estimator.config.objective.learns_confidence:
         note(
             f"{estimator.model} learnt an order, not confidences ({estimator.config.objective.loss} loss): "
             f"its numbers compare facts and mean nothing else (ukge evidence fit {run} makes confidences of them)"
         )
-    ids = table.known_ids(*Run(run).vocabularies)
-    return {"confidence": estimator.predictor.confidence(*ids).astype("float64")}
 
 
 def _result(table: FactTable, columns: dict[str, Any]) -> pa.Table:

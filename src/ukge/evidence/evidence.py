@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import ConfigError, DataError, RunError
-from ukge.estimator import UKGE, Answer
+from ukge.estimator import UKGE
+from ukge.evidence.answers import RankedAnswer, best_answers
 from ukge.evidence.backbones import backbones_of
 from ukge.evidence.bounds import Bounds, By
 from ukge.evidence.candidates import Asking
@@ -21,7 +22,7 @@ from ukge.evidence.head import Contributions, Examples, Head, fit_head, joined
 from ukge.evidence.impartial import with_expectation
 from ukge.evidence.index import AnyIds, Places
 from ukge.evidence.mixture import mixed_negatives
-from ukge.evidence.ranking import RankHead, fit_rank_head, ranked
+from ukge.evidence.ranking import RankHead, fit_rank_head
 from ukge.evidence.settings import Error, EvidenceSettings
 from ukge.evidence.storage import load_evidence, save_evidence
 from ukge.evidence.strong import StrongHead, fit_strong_head
@@ -43,6 +44,11 @@ GATHERING = frozenset({"strong", "min_hit_ratio", "expectation_trees"})
 
 FEWEST_FACTS = 50
 """Validation facts that a head needs."""
+
+
+def keeps_evidence(path: Path) -> bool:
+    """Return whether a directory holds evidence or is evidence; a run that has none is neither."""
+    return (path / DIRECTORY).is_dir() or not (path / "manifest.json").is_file()
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,23 +224,22 @@ class Evidence:
         return bounds.interval(columns, predicted, relation, coverage, by)
 
     def rank(
-        self, head: str | None = None, relation: str | None = None, k: int = 10, *, tail: str | None = None
-    ) -> list[Answer]:
+        self,
+        head: str | None = None,
+        relation: str | None = None,
+        k: int = 10,
+        *,
+        tail: str | None = None,
+        coverage: float = 0.9,
+        unseen: bool = False,
+    ) -> list[RankedAnswer]:
         """Return the k best answers to (head, relation, ?) or, with `tail`, to (?, relation, tail).
 
-        Known answers come with all others, in the order of what is expected of them among the query's candidates; the
-        confidence told is that of `predict`.
+        Known answers come with all others, or not at all with `unseen`. Their order is that of their stored
+        confidences, and of what is expected of the others among the query's candidates; the confidence told is that of
+        `predict`, with bounds that hold the given share of facts.
         """
-        if relation is None or (head is None) == (tail is None):
-            raise DataError("a query needs a relation and either a head or a tail")
-        asked = np.array([self.relations.id(relation)], dtype=np.int32)
-        given = np.array([self.entities.id(head if head is not None else str(tail))], dtype=np.int32)
-        scores = self.tail_scores(given, asked) if head is not None else self.head_scores(asked, given)
-        best = ranked(scores[0], k)
-        asking = Asking("tail" if head is not None else "head", given, asked)
-        confidence = self.predict_ids(*asking.facts(np.zeros(len(best), dtype=np.int64), best))
-        names = self.entities.decode(best).to_pylist()
-        return [Answer(name, float(value)) for name, value in zip(names, confidence, strict=True)]
+        return best_answers(self, head, relation, tail, k, coverage, unseen)
 
     def confidence(self, head: AnyIds, relation: AnyIds, tail: AnyIds) -> Floats:
         """Return the confidence of each fact, by ids: what the evaluation protocols ask for."""

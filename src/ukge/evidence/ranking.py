@@ -165,6 +165,9 @@ def _gains(keys: npt.NDArray[np.int64], true_key: npt.NDArray[np.int64], confide
     return np.where(distinct[place] == keys, mean[place], 0.0)
 
 
-def ranked(scores: npt.NDArray[np.float32], k: int) -> Ids:
-    """Return the k entities with the highest scores, best first."""
-    return np.argsort(-scores, kind="stable")[:k].astype(np.int32)
+def ranked(scores: npt.NDArray[np.float32], k: int, without: Ids | None = None) -> Ids:
+    """Return the k entities with the highest scores, best first, but for those `without` which it is to be."""
+    order = np.argsort(-scores, kind="stable")
+    if without is not None:
+        order = order[~np.isin(order, without)]
+    return order[:k].astype(np.int32)
