@@ -6,12 +6,15 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 from tests.serve.small_run import make_judged_run
 
 from ukge.errors import RunError
+from ukge.estimator import UKGE
 from ukge.evidence import Evidence
+from ukge.evidence.candidates import Asking, linked_candidates
 from ukge.serve.app import create_app
 from ukge.serve.snapshot import Snapshot
 
@@ -57,6 +60,34 @@ def test_answers_are_ranked_by_the_evidence(asking: TestClient, judged: Path, sn
     assert found == pytest.approx(expected.tolist(), abs=1e-6)
     assert found == sorted(found, reverse=True)
     assert all(each["interval"]["low"] <= each["interval"]["high"] for each in told["answers"])
+
+
+def test_links_propose_what_the_model_does_not(
+    asking: TestClient, judged: Path, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ukge.serve.ranking.RERANKED", 3)
+    evidence, model = Evidence.load(judged), UKGE.load(judged)
+    beyond = 0
+    for fact in snapshot.dataset.test[:20]:
+        query = {"head": fact.head, "relation": fact.relation, "k": 3}
+        found = {each.entity for each in model.rank(fact.head, fact.relation, k=3)}
+        ids = (
+            np.array([names.id(name)])
+            for names, name in zip((evidence.entities, evidence.relations), fact[:2], strict=True)
+        )
+        linked = linked_candidates(evidence.evidence, Asking("tail", *ids), 3)[0]
+        every = sorted(found | set(evidence.entities.decode(linked[linked >= 0]).to_pylist()))
+        judgement = evidence.predict([(fact.head, fact.relation, each) for each in every], leave_out=True)
+        best = sorted(judgement.tolist(), reverse=True)[:3]
+        told = asking.get("/v1/rank", params=query).json()["answers"]
+        assert [each["confidence"] for each in told] == pytest.approx(best, abs=1e-6)
+        beyond += len({each["entity"] for each in told} - found)
+        unseen = asking.get("/v1/rank", params={**query, "observed": "exclude"}).json()["answers"]
+        assert all(each["observed"] is None for each in unseen)
+        kind = {each.tail for each in snapshot.dataset.whole() if each.relation == fact.relation}
+        fitting = asking.get("/v1/rank", params={**query, "type": "fitting"}).json()["answers"]
+        assert {each["entity"] for each in fitting} <= kind
+    assert beyond > 0
 
 
 def test_reasons_add_up_to_the_confidence(asking: TestClient, snapshot: Snapshot) -> None:

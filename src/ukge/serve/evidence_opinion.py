@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ukge.errors import RunError
 from ukge.serve.deadlines import Deadline
 from ukge.serve.model_opinion import ModelOpinion
-from ukge.serve.observed import Floats
+from ukge.serve.observed import Floats, Ids
 from ukge.serve.opinion import COVERAGE, Asked, BoundsFrom, Completion, Doubt, Explanation, Reason, Stated, Triple
 
 if TYPE_CHECKING:
@@ -75,6 +75,14 @@ class EvidenceOpinion:
         own = self._evidence.own_rows(head, relation, tail)
         columns = self._evidence.evidence.columns(head, relation, tail, own)
         return self._evidence.interval_of(columns, relation, coverage)
+
+    def proposed(self, given: int, relation: int, at_tail: bool, limit: int) -> Ids:
+        """Return the answers for which rules and other relations of the pair speak most."""
+        from ukge.evidence.candidates import Asking, linked_candidates  # noqa: PLC0415 — loaded with the evidence
+
+        query = np.array([given], dtype=np.int32), np.array([relation], dtype=np.int32)
+        found = linked_candidates(self._evidence.evidence, Asking("tail" if at_tail else "head", *query), limit)[0]
+        return np.asarray(found[found >= 0], dtype=np.int64)
 
     def explain(self, fact: Triple, deadline: Deadline) -> Explanation:
         """Return the evidence's own reasons with their contributions, which add up to the confidence."""

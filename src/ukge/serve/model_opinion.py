@@ -13,7 +13,7 @@ from ukge.serve.completion import complete
 from ukge.serve.deadlines import Deadline
 from ukge.serve.grounding import GroundBody, Grounder
 from ukge.serve.names import label
-from ukge.serve.observed import Facts, Floats, Observed
+from ukge.serve.observed import Facts, Floats, Ids, Observed
 from ukge.serve.opinion import COVERAGE, Asked, BoundsFrom, Completion, Doubt, Explanation, Reason, Stated, Triple
 from ukge.serve.rulebook import Rulebook
 from ukge.serve.weights import Weights
@@ -68,6 +68,10 @@ class ModelOpinion:
         """Return the bounds of confidences that are at hand."""
         bounds = self._bounds()
         return None if bounds is None else bounds.interval(predicted, coverage)
+
+    def proposed(self, given: int, relation: int, at_tail: bool, limit: int) -> Ids:  # noqa: ARG002
+        """Return nobody: the search is the model's own."""
+        return np.zeros(0, dtype=np.int64)
 
     def complete(self, asked: Asked, deadline: Deadline) -> Completion:
         """Return the unseen facts of the highest confidence."""

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ukge.serve.deadlines import Deadline
 
 Triple = tuple[int, int, int]
+Ids = npt.NDArray[np.int64]
 
 COVERAGE = 0.9
 """Share of facts that an interval covers unless another is asked for."""
@@ -105,6 +106,9 @@ class Opinion(Protocol):
 
     def interval(self, facts: Sequence[Triple], coverage: float) -> tuple[Floats, Floats] | None:
         """Return the bounds of each confidence, or None if this opinion has none."""
+
+    def proposed(self, given: int, relation: int, at_tail: bool, limit: int) -> Ids:
+        """Return answers to a query that a search by the model may miss, the likeliest first."""
 
     def explain(self, fact: Triple, deadline: Deadline) -> Explanation:
         """Return the confidence of a fact with its reasons, the weightiest first."""

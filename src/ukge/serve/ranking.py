@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -16,7 +17,7 @@ from ukge.serve.snapshot import Snapshot
 from ukge.serve.topk import NOBODY, Found, Wanted
 
 RERANKED = 50
-"""Candidates at least that evidence puts into its own order."""
+"""Candidates of the model, at least, and of the graph's links, at most, that evidence puts into its own order."""
 
 TYPES = re.compile(r"any|fitting|(?:heads|tails):.+", re.DOTALL)
 
@@ -80,12 +81,11 @@ class Ranking:
             else weights.head_query(self.relation, self.given)
         )
         k = max(self.query.k, RERANKED) if self.judged_by_evidence else self.query.k
-        without = self.known.entity if self.query.observed == "exclude" else NOBODY
-        return Wanted(vector, k, self._among(), without)
+        return Wanted(vector, k, self._among, self._without)
 
     def finish(self, found: Found) -> Ranked:
         """Return the answers: judged, above the least confidence, at most k."""
-        entity = found.entity.tolist()
+        entity = (self._and_proposed(found.entity) if self.judged_by_evidence else found.entity).tolist()
         facts = [self._fact(each) for each in entity]
         if self.judged_by_evidence and facts:
             confidence = self.snapshot.opinion.confidence(facts)
@@ -105,6 +105,19 @@ class Ranking:
     def _fact(self, entity: int) -> Triple:
         return (self.given, self.relation, entity) if self.at_tail else (entity, self.relation, self.given)
 
+    def _and_proposed(self, found: Ids) -> Ids:
+        """Return what was found and what else the links of the graph propose, where it may be an answer."""
+        others = self.snapshot.opinion.proposed(self.given, self.relation, self.at_tail, RERANKED)
+        if self._among is not None:
+            others = others[np.isin(others, self._among)]
+        return np.concatenate([found, others[~np.isin(others, [*found, *self._without])]])
+
+    @property
+    def _without(self) -> Ids:
+        """Return the entities that may not be answers."""
+        return self.known.entity if self.query.observed == "exclude" else NOBODY
+
+    @cached_property
     def _among(self) -> Ids | None:
         """Return the entities that may be answers, None for all."""
         kinds: list[Ids] = []
