@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ from ukge.engines.base import Parameters
 from ukge.errors import DataError
 from ukge.evidence import Evidence
 from ukge.evidence.backbones import Backbone
-from ukge.evidence.fold_in import _lessons, fold_in, widened
+from ukge.evidence.fold_in import fold_in
+from ukge.evidence.new_vectors import lessons_of, widened
 from ukge.graph.dataset import Dataset
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
@@ -37,7 +39,7 @@ def _world(scorer: str, link: str, n: int = 40, dim: int = 4) -> tuple[Backbone,
 )
 def test_a_new_vector_fits_its_facts(scorer: str, link: str) -> None:
     old, facts = _world(scorer, link)
-    found = widened(old, _lessons(facts, 39, 0, 0), 40, 1e-4)
+    found = widened(old, lessons_of(facts, 39, 0, 0), 40, 1e-4)
     np.testing.assert_array_equal(found.parameters.entity[:39], old.parameters.entity)
     ids = facts.head, facts.relation, facts.tail
     fitted = found.model.confidence(*ids)
@@ -50,9 +52,48 @@ def test_a_new_vector_fits_its_facts(scorer: str, link: str) -> None:
     assert np.mean((fitted - facts.confidence) ** 2) < 0.1 * np.mean((blind - facts.confidence) ** 2)
 
 
+@pytest.mark.parametrize("scorer", ["distmult", "complex", "transe"])
+def test_a_new_entity_of_a_model_for_ranking_stands_where_its_facts_say(scorer: str) -> None:
+    whole, names, kinds = _ranking_world(scorer)
+    new, n = 80, 81
+    relation = np.arange(3)
+    answers = np.argsort(-whole.model.tail_scores(np.full(3, new), relation)[:, :new], axis=1)[:, :8]
+    # Of its eight best answers under each relation it is told every other one.
+    head, kind, tail = np.full(12, new), np.repeat(relation, 4), answers[:, ::2].ravel()
+    facts = UncertainGraph.from_ids(head, kind, tail, np.full(12, 0.9), names, kinds)
+    weights = whole.parameters
+    old = replace(whole, parameters=Parameters(weights.entity[:new], weights.relation, weights.link))
+    lessons = lessons_of(facts, new, 4, 0)
+    found = widened(old, lessons, n, 0.1)
+    np.testing.assert_array_equal(found.parameters.entity[:new], old.parameters.entity)
+
+    def place(backbone: Backbone, asked: np.ndarray) -> float:
+        scores = backbone.model.tail_scores(np.full(3, new), relation)[:, :new]
+        return float(
+            np.mean([np.sum(row > row[each][:, None], axis=1) for row, each in zip(scores, asked, strict=True)])
+        )
+
+    as_confidences = widened(replace(old, learns_confidence=True), lessons, n, 0.1)
+    for asked in (answers[:, ::2], answers[:, 1::2]):
+        assert place(found, asked) < 20  # at random: 39.5
+        assert place(found, asked) < place(as_confidences, asked)
+    lengths = np.linalg.norm(found.parameters.entity, axis=1)
+    assert 0.3 < lengths[new] / lengths[:new].mean() < 2.0
+
+
+def _ranking_world(scorer: str) -> tuple[Backbone, Vocabulary, Vocabulary]:
+    """Random vectors of 81 entities whose plausibilities are as far apart as those of a softmax."""
+    rng = np.random.default_rng(4)
+    entity, relation = (rng.standard_normal((rows, 8)).astype(np.float32) * 1.5 for rows in (81, 3))
+    weights = Parameters(entity, relation, np.array([1.0, 0.0], dtype=np.float32))
+    names = Vocabulary([f"e{i}" for i in range(81)])
+    backbone = Backbone("order", scorer, "logistic", weights, learns_confidence=False)
+    return backbone, names, Vocabulary(["a", "b", "c"], kind="relation")
+
+
 def test_the_ridge_solution_is_the_least_squares_one() -> None:
     old, facts = _world("distmult", "rectifier")
-    found = widened(old, _lessons(facts, 39, 0, 0), 40, 1e-9).parameters.entity[39]
+    found = widened(old, lessons_of(facts, 39, 0, 0), 40, 1e-9).parameters.entity[39]
     entity, relation, (weight, bias) = old.parameters.entity, old.parameters.relation, old.parameters.link
     queries = (entity[facts.tail] * relation[facts.relation]).astype(np.float64)
     target = (facts.confidence - bias) / weight
@@ -62,7 +103,7 @@ def test_the_ridge_solution_is_the_least_squares_one() -> None:
 
 def test_false_links_weigh_as_much_as_the_facts() -> None:
     _, facts = _world("distmult", "rectifier")
-    lessons = _lessons(facts, 39, 4, 0)
+    lessons = lessons_of(facts, 39, 4, 0)
     assert len(lessons.head) == 5 * len(facts)
     assert (lessons.head == 39).all()
     assert lessons.weight[60:].sum() == pytest.approx(60)

@@ -1,29 +1,24 @@
 """Fold-in: new facts and new entities without training anything again.
 
-The vectors of new entities are fitted to their facts with every other weight frozen: by ridge regression where the
-confidence is linear in them, else by gradient steps. The known facts, their index and their sums are made anew, so
-that all evidence counts the new facts; the mined rules, the head and the bounds stay as they were fitted.
+The vectors of new entities are fitted to their facts with every other weight frozen. The known facts, their index and
+their sums are made anew, so that all evidence counts the new facts; the mined rules, the head and the bounds stay as
+they were fitted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
-import torch
 
-from ukge.engines.base import Parameters
 from ukge.errors import DataError
-from ukge.evidence.backbones import Backbone
 from ukge.evidence.index import FactIndex
+from ukge.evidence.new_vectors import lessons_of, widened
 from ukge.evidence.tables import Tables
 from ukge.graph.uncertain import UncertainGraph, concat
-from ukge.graph.vocabulary import Ids, Vocabulary
-from ukge.links import Link, Logistic, links
-from ukge.scoring import Scorer, scorers
+from ukge.graph.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from ukge.evidence.evidence import Evidence
@@ -31,27 +26,8 @@ if TYPE_CHECKING:
 RIDGE = 0.1
 """Pull towards the mean entity, in facts of mean size."""
 
-SWEEPS = 5
-"""Times that the vectors of new entities which share facts are fitted in turn."""
-
 NEGATIVES = 4
 """Links with random entities, taken to be false, for each fact of a new entity; together they weigh as much as it."""
-
-STEPS, RATE = 300, 0.05
-"""Gradient steps where the confidence is not linear in a vector, and their size in deviations of the known vectors."""
-
-Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class _Lessons:
-    """Facts of new entities, and links taken to be false, with the confidence to reach and the weight of each."""
-
-    head: Ids
-    relation: Ids
-    tail: Ids
-    confidence: Floats
-    weight: Floats
 
 
 def fold_in(
@@ -89,7 +65,7 @@ def fold_in(
     kept = before[~np.isin(before.keys(), added.keys())]
     known = concat([kept, added])
     features = evidence.evidence
-    lessons = _lessons(added, len(evidence.entities), negatives, seed)
+    lessons = lessons_of(added, len(evidence.entities), negatives, seed)
     backbones = tuple(widened(each, lessons, len(entities), ridge) for each in features.backbones)
     folded = replace(features, index=FactIndex(known), tables=Tables.of(known, engine), backbones=backbones)
     return Evidence(
@@ -107,86 +83,3 @@ def _extended(entities: Vocabulary, new: UncertainGraph) -> Vocabulary:
     """Return the vocabulary with unknown names at its end."""
     unknown = [name for name in new.compact().entities if name not in entities]
     return Vocabulary([*entities, *unknown]) if unknown else entities
-
-
-def _lessons(facts: UncertainGraph, n_old: int, negatives: int, seed: int) -> _Lessons:
-    """Return the facts of the entities from `n_old` on, and for each some links with random known entities."""
-    rows = np.flatnonzero((facts.head >= n_old) | (facts.tail >= n_old))
-    head, relation, tail = (column[rows] for column in (facts.head, facts.relation, facts.tail))
-    again = np.repeat(np.arange(len(rows)), negatives)
-    drawn = np.random.default_rng(seed).integers(n_old, size=len(again)).astype(np.int32)
-    new_head = head[again] >= n_old
-    return _Lessons(
-        np.concatenate([head, np.where(new_head, head[again], drawn)]),
-        np.concatenate([relation, relation[again]]),
-        np.concatenate([tail, np.where(new_head, drawn, tail[again])]),
-        np.concatenate([facts.confidence[rows], np.zeros(len(again))]),
-        np.concatenate([np.ones(len(rows)), np.full(len(again), 1.0 / max(negatives, 1))]),
-    )
-
-
-def widened(backbone: Backbone, lessons: _Lessons, n: int, ridge: float) -> Backbone:
-    """Return a model of n entities: those it has stay as they are, and the others learn from their lessons."""
-    old = backbone.parameters
-    n_old = len(old.entity)
-    if n == n_old:
-        return backbone
-    mean = old.entity.mean(axis=0, dtype=np.float64).astype(np.float32)
-    entity = np.ascontiguousarray(np.concatenate([old.entity, np.tile(mean, (n - n_old, 1))]))
-    fitted = Parameters(entity, old.relation, old.link)
-    scorer, link = scorers.get(backbone.scorer), links.get(backbone.link)
-    if scorer.inner_product and not isinstance(link, Logistic):
-        _solve(fitted, scorer, link, lessons, n_old, ridge)
-    else:
-        _descend(fitted, scorer, link, lessons, n_old)
-    return replace(backbone, parameters=fitted)
-
-
-def _solve(parameters: Parameters, scorer: Scorer, link: Link, lessons: _Lessons, n_old: int, ridge: float) -> None:
-    """Fit each new vector by ridge regression, in turn, with all other vectors frozen."""
-    weight, bias = (float(each) for each in parameters.link) if link.bounded else (1.0, 0.0)
-    target = (lessons.confidence - bias) / (weight if abs(weight) > 1e-6 else 1e-6)
-    entity, kinds = torch.from_numpy(parameters.entity), torch.from_numpy(parameters.relation)
-    mean = parameters.entity[n_old].astype(np.float64)
-    ends = [(lessons.head, lessons.tail), (lessons.tail, lessons.head)]
-    order = [np.argsort(own, kind="stable") for own, _ in ends]
-    own = [column[rows] for (column, _), rows in zip(ends, order, strict=True)]
-    for _ in range(SWEEPS):
-        for new in range(n_old, len(parameters.entity)):
-            found = [
-                rows[np.searchsorted(sorted_own, new) : np.searchsorted(sorted_own, new + 1)]
-                for rows, sorted_own in zip(order, own, strict=True)
-            ]
-            # A fact of an entity with itself is not linear in its vector.
-            as_head, as_tail = (rows[lessons.head[rows] != lessons.tail[rows]] for rows in found)
-            rows = np.concatenate([as_head, as_tail])
-            if len(rows) == 0:
-                continue
-            by_head = scorer.head_query(kinds[lessons.relation[as_head]], entity[lessons.tail[as_head]])
-            by_tail = scorer.tail_query(entity[lessons.head[as_tail]], kinds[lessons.relation[as_tail]])
-            queries = torch.cat([by_head, by_tail]).numpy().astype(np.float64)
-            weighted = queries * lessons.weight[rows][:, None]
-            size = ridge * max(float(np.mean(np.sum(queries**2, axis=1))), 1e-12)
-            bend = weighted.T @ queries + size * np.eye(queries.shape[1])
-            parameters.entity[new] = mean + np.linalg.solve(bend, weighted.T @ (target[rows] - queries @ mean))
-
-
-def _descend(parameters: Parameters, scorer: Scorer, link: Link, lessons: _Lessons, n_old: int) -> None:
-    """Fit the new vectors together by gradient steps on the squared error of the confidence."""
-    used, places = np.unique(np.concatenate([lessons.head, lessons.tail]), return_inverse=True)
-    head, tail = torch.from_numpy(places.reshape(2, -1)).unbind()
-    n_known = int(np.searchsorted(used, n_old))
-    known = torch.from_numpy(parameters.entity[used[:n_known]])
-    new = torch.from_numpy(parameters.entity[used[n_known:]]).requires_grad_()
-    kinds = torch.from_numpy(parameters.relation[lessons.relation])
-    wanted, share = (torch.from_numpy(each.astype(np.float32)) for each in (lessons.confidence, lessons.weight))
-    weight, bias = torch.from_numpy(parameters.link.copy()).unbind()
-    descent = torch.optim.Adam([new], lr=RATE * float(parameters.entity[:n_old].std()))
-    for _ in range(STEPS):
-        every = torch.cat([known, new])
-        predicted = link.forward(scorer.plausibility(every[head], kinds, every[tail]), weight, bias)
-        loss = (share * (predicted - wanted).square()).sum()
-        descent.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        descent.step()
-    parameters.entity[used[n_known:]] = new.detach().numpy()

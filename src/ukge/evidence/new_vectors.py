@@ -1,0 +1,162 @@
+"""Vectors for new entities, fitted to their facts with every other weight frozen.
+
+A model that gives confidences gets them by ridge regression where the confidence is linear in a vector, else by
+gradient steps. One that learnt an order gets them by the loss it was trained with: a fact's entities are to stand out
+among others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ukge.engines.base import Parameters
+from ukge.evidence.backbones import Backbone
+from ukge.graph.uncertain import UncertainGraph
+from ukge.graph.vocabulary import Ids
+from ukge.links import Link, Logistic, links
+from ukge.scoring import Scorer, scorers
+
+SWEEPS = 5
+"""Times that the vectors of new entities which share facts are fitted in turn."""
+
+STEPS, RATE = 300, 0.05
+"""Gradient steps where the confidence is not linear in a vector, and their size in deviations of the known vectors."""
+
+RANKING_STEPS, RANKING_RATE = 150, 0.1
+"""The same for a model that learnt an order."""
+
+RIVALS = 256
+"""Known entities, drawn at random, among which those of a fact are to stand out; they stand for all."""
+
+SHORT = 100.0
+"""How much more a vector's length counts here than the pull in a regression: so it is as long as trained ones."""
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Lessons:
+    """Facts of new entities, and links taken to be false, with the confidence to reach and the weight of each."""
+
+    head: Ids
+    relation: Ids
+    tail: Ids
+    confidence: Floats
+    weight: Floats
+
+
+def lessons_of(facts: UncertainGraph, n_old: int, negatives: int, seed: int) -> Lessons:
+    """Return the facts of the entities from `n_old` on, and for each some links with random known entities."""
+    rows = np.flatnonzero((facts.head >= n_old) | (facts.tail >= n_old))
+    head, relation, tail = (column[rows] for column in (facts.head, facts.relation, facts.tail))
+    again = np.repeat(np.arange(len(rows)), negatives)
+    drawn = np.random.default_rng(seed).integers(n_old, size=len(again)).astype(np.int32)
+    new_head = head[again] >= n_old
+    return Lessons(
+        np.concatenate([head, np.where(new_head, head[again], drawn)]),
+        np.concatenate([relation, relation[again]]),
+        np.concatenate([tail, np.where(new_head, drawn, tail[again])]),
+        np.concatenate([facts.confidence[rows], np.zeros(len(again))]),
+        np.concatenate([np.ones(len(rows)), np.full(len(again), 1.0 / max(negatives, 1))]),
+    )
+
+
+def widened(backbone: Backbone, lessons: Lessons, n: int, ridge: float) -> Backbone:
+    """Return a model of n entities: those it has stay as they are, and the others learn from their lessons."""
+    old = backbone.parameters
+    n_old = len(old.entity)
+    if n == n_old:
+        return backbone
+    mean = old.entity.mean(axis=0, dtype=np.float64).astype(np.float32)
+    entity = np.ascontiguousarray(np.concatenate([old.entity, np.tile(mean, (n - n_old, 1))]))
+    fitted = Parameters(entity, old.relation, old.link)
+    scorer, link = scorers.get(backbone.scorer), links.get(backbone.link)
+    if not backbone.learns_confidence:
+        _stand_out(fitted, scorer, lessons, n_old, ridge)
+    elif scorer.inner_product and not isinstance(link, Logistic):
+        _solve(fitted, scorer, link, lessons, n_old, ridge)
+    else:
+        _descend(fitted, scorer, link, lessons, n_old)
+    return replace(backbone, parameters=fitted)
+
+
+def _solve(parameters: Parameters, scorer: Scorer, link: Link, lessons: Lessons, n_old: int, ridge: float) -> None:
+    """Fit each new vector by ridge regression, in turn, with all other vectors frozen."""
+    weight, bias = (float(each) for each in parameters.link) if link.bounded else (1.0, 0.0)
+    target = (lessons.confidence - bias) / (weight if abs(weight) > 1e-6 else 1e-6)
+    entity, kinds = torch.from_numpy(parameters.entity), torch.from_numpy(parameters.relation)
+    mean = parameters.entity[n_old].astype(np.float64)
+    ends = [(lessons.head, lessons.tail), (lessons.tail, lessons.head)]
+    order = [np.argsort(own, kind="stable") for own, _ in ends]
+    own = [column[rows] for (column, _), rows in zip(ends, order, strict=True)]
+    for _ in range(SWEEPS):
+        for new in range(n_old, len(parameters.entity)):
+            found = [
+                rows[np.searchsorted(sorted_own, new) : np.searchsorted(sorted_own, new + 1)]
+                for rows, sorted_own in zip(order, own, strict=True)
+            ]
+            # A fact of an entity with itself is not linear in its vector.
+            as_head, as_tail = (rows[lessons.head[rows] != lessons.tail[rows]] for rows in found)
+            rows = np.concatenate([as_head, as_tail])
+            if len(rows) == 0:
+                continue
+            by_head = scorer.head_query(kinds[lessons.relation[as_head]], entity[lessons.tail[as_head]])
+            by_tail = scorer.tail_query(entity[lessons.head[as_tail]], kinds[lessons.relation[as_tail]])
+            queries = torch.cat([by_head, by_tail]).numpy().astype(np.float64)
+            weighted = queries * lessons.weight[rows][:, None]
+            size = ridge * max(float(np.mean(np.sum(queries**2, axis=1))), 1e-12)
+            bend = weighted.T @ queries + size * np.eye(queries.shape[1])
+            parameters.entity[new] = mean + np.linalg.solve(bend, weighted.T @ (target[rows] - queries @ mean))
+
+
+def _descend(parameters: Parameters, scorer: Scorer, link: Link, lessons: Lessons, n_old: int) -> None:
+    """Fit the new vectors together by gradient steps on the squared error of the confidence."""
+    used, places = np.unique(np.concatenate([lessons.head, lessons.tail]), return_inverse=True)
+    head, tail = torch.from_numpy(places.reshape(2, -1)).unbind()
+    n_known = int(np.searchsorted(used, n_old))
+    known = torch.from_numpy(parameters.entity[used[:n_known]])
+    new = torch.from_numpy(parameters.entity[used[n_known:]]).requires_grad_()
+    kinds = torch.from_numpy(parameters.relation[lessons.relation])
+    wanted, share = (torch.from_numpy(each.astype(np.float32)) for each in (lessons.confidence, lessons.weight))
+    weight, bias = torch.from_numpy(parameters.link.copy()).unbind()
+    descent = torch.optim.Adam([new], lr=RATE * float(parameters.entity[:n_old].std()))
+    for _ in range(STEPS):
+        every = torch.cat([known, new])
+        predicted = link.forward(scorer.plausibility(every[head], kinds, every[tail]), weight, bias)
+        loss = (share * (predicted - wanted).square()).sum()
+        descent.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        descent.step()
+    parameters.entity[used[n_known:]] = new.detach().numpy()
+
+
+def _stand_out(parameters: Parameters, scorer: Scorer, lessons: Lessons, n_old: int, ridge: float) -> None:
+    """Fit the new vectors together by gradient steps on the softmax loss of both queries of each fact."""
+    facts = np.flatnonzero(lessons.confidence > 0.0)
+    used, places = np.unique(np.concatenate([lessons.head[facts], lessons.tail[facts]]), return_inverse=True)
+    head, tail = torch.from_numpy(places.reshape(2, -1)).unbind()
+    n_known = int(np.searchsorted(used, n_old))
+    known = torch.from_numpy(parameters.entity[used[:n_known]])
+    new = torch.from_numpy(parameters.entity[used[n_known:]]).requires_grad_()
+    kinds = torch.from_numpy(parameters.relation[lessons.relation[facts]])
+    share = torch.from_numpy(lessons.confidence[facts].astype(np.float32))
+    drawn = np.random.default_rng(len(facts)).permutation(n_old)[:RIVALS]
+    rivals, missing = torch.from_numpy(parameters.entity[drawn]), float(np.log(n_old / len(drawn)))
+    length = float(np.mean(np.sum(parameters.entity[:n_old] ** 2, axis=1)))
+    descent = torch.optim.Adam([new], lr=RANKING_RATE * float(parameters.entity[:n_old].std()))
+    for _ in range(RANKING_STEPS):
+        every = torch.cat([known, new])
+        heads, tails = every[head], every[tail]
+        loss = SHORT * ridge / length * new.square().sum()
+        for query, answer in ((scorer.tail_query(heads, kinds), tails), (scorer.head_query(kinds, tails), heads)):
+            own = scorer.compare(query, answer)
+            others = torch.logsumexp(scorer.compare_all(query, rivals), dim=1) + missing
+            loss = loss + (share * (torch.logaddexp(own, others) - own)).sum()
+        descent.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        descent.step()
+    parameters.entity[used[n_known:]] = new.detach().numpy()
