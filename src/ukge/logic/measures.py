@@ -19,6 +19,9 @@ from ukge.logic.facts import FactTables, fact_tables, relation_ids
 from ukge.logic.joins import Shape, bindings, bodies_table, shaped
 from ukge.logic.rules import Rule
 
+PARTS = 1e9
+"""Confidences are added up in whole parts of 1 / so many."""
+
 
 @dataclass(frozen=True, slots=True)
 class Measures:
@@ -176,7 +179,7 @@ class _Batch:
 
 
 def _implied(implied: Any, heads: Any) -> Any:
-    totals = implied.group_by("id").agg(implied=implied.count(), body_sum=implied.value.sum())
+    totals = implied.group_by("id").agg(implied=implied.count(), body_sum=_exact_sum(implied.value))
     joined = heads.join(totals, heads.body == totals.id)
     return joined.select("rule", "implied", "body_sum")
 
@@ -188,11 +191,16 @@ def _hits(implied: Any, heads: Any, observed: Any, strong: float) -> Any:
     return hits.group_by("rule").agg(
         support=hits.count(),
         strong_support=(hits.c > strong).cast("int64").sum(),
-        overlap=ibis.least(hits.value, hits.c).sum(),
-        body_mean=hits.value.mean(),
-        head_mean=hits.c.mean(),
-        error=(hits.value - hits.c).abs().mean(),
+        overlap=_exact_sum(ibis.least(hits.value, hits.c)),
+        body_mean=_exact_sum(hits.value) / hits.count(),
+        head_mean=_exact_sum(hits.c) / hits.count(),
+        error=_exact_sum((hits.value - hits.c).abs()) / hits.count(),
     )
+
+
+def _exact_sum(values: Any) -> Any:
+    """Return a sum that does not depend on the order of its terms, which engines and threads choose as they like."""
+    return (values * PARTS).round().cast("int64").sum().cast("float64") / PARTS
 
 
 def _partially_complete(implied: Any, heads: Any, observed: Any, strong: float) -> Any:
@@ -222,7 +230,7 @@ def _batches(rules: Sequence[Rule], graph: UncertainGraph) -> list[_Batch]:
 
 def _relation_sizes(engine: Engine, facts: FactTables) -> dict[int, tuple[int, float]]:
     observed = facts.observed
-    rows = engine.rows(observed.group_by("r").agg(n=observed.count(), mean=observed.c.mean()))
+    rows = engine.rows(observed.group_by("r").agg(n=observed.count(), mean=_exact_sum(observed.c) / observed.count()))
     return {row["r"]: (row["n"], row["mean"]) for row in rows}
 
 

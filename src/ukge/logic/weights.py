@@ -46,8 +46,10 @@ def learn_weights(scored: Sequence[ScoredRule], prior: Prior | None = None) -> l
 def learn_prior(scored: Sequence[ScoredRule]) -> Prior:
     """Fit the prior to the spread of the rules' shares, by its moments."""
     shown, implied = _evidence(scored)
-    counted = implied > 0
-    shown, implied = shown[counted], implied[counted]
+    # In one order, because that of the rules is the engine's and sums of their shares would depend on it.
+    order = np.lexsort((shown, implied))
+    order = order[implied[order] > 0]
+    shown, implied = shown[order], implied[order]
     if len(implied) < FEWEST:
         return Prior(0.5, LEAST_STRENGTH)
     shares = shown / implied
