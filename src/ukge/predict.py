@@ -11,7 +11,7 @@ from ukge.graph.catalogue import BENCHMARKS, open_dataset
 from ukge.graph.dataset import Dataset
 from ukge.model import Model
 from ukge.runs import Run
-from ukge.variants import paper_settings
+from ukge.variants import paper_tau
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ def open_run(path: str | Path, data: str | Path | None = None) -> OpenedRun:
             hint="Give the data the run learnt from with --data.",
         )
     graph = Path(run.data.reference).name
-    tau = paper_settings(estimator.model, graph)["tau"] if graph in BENCHMARKS else run.config.sampling.tau
+    tau = paper_tau(graph) if graph in BENCHMARKS else run.config.sampling.tau
     return OpenedRun(run, estimator.predictor, dataset, tau)
 
 

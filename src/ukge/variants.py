@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ukge.config import Config
+from ukge.errors import ConfigError
 from ukge.registry import Registry
 
 Settings = Mapping[str, Any]
@@ -82,9 +83,16 @@ def variant(name: str, base: Config | None = None) -> Config:
     return (base or Config()).replace(**variants.get(name))
 
 
+def paper_tau(dataset: str) -> float:
+    """Return the paper's τ: facts of a data set with a higher confidence are strong."""
+    return TAU.get(dataset, 0.85)
+
+
 def paper_settings(name: str, dataset: str) -> Settings:
     """Return what the paper says of the settings of a model on a data set (its general ones for another graph)."""
     variants.get(name)
     like = _LIKE.get(name, name)
-    found = _PAPER.get((like, dataset)) or _PAPER.get((like, "")) or {}
-    return {**found, "tau": TAU.get(dataset, 0.85)}
+    found = _PAPER.get((like, dataset)) or _PAPER.get((like, ""))
+    if found is None:
+        raise ConfigError(f"the paper has no model {name!r}, and no settings for it", hint="Leave the preset out.")
+    return {**found, "tau": paper_tau(dataset)}

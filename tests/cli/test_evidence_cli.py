@@ -4,54 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner, Result
+from tests.cli.asking import answered, refused
 
-from ukge.cli import app
-from ukge.errors import ConfigError, DataError, RunError, UkgeError
+from ukge.errors import ConfigError, DataError, RunError
 from ukge.estimator import UKGE
 from ukge.evidence import Evidence
 from ukge.graph.dataset import Dataset
 from ukge.graph.readers import read
-from ukge.graph.split import split
-from ukge.graph.synthetic import generate
-
-TREES: dict[str, Any] = {"iterations": 10, "leaves": 7, "folds": 3, "negatives_per_fact": 1.0}
-SMALL = {**TREES, "rank_queries": 40, "rank_candidates": 5}
-runner = CliRunner()
-
-
-@pytest.fixture(scope="module")
-def dataset() -> Dataset:
-    """The cut facts of a small world."""
-    return split(generate(n_entities=200, n_facts=1500, seed=3).graph, val=0.15, test=0.1, seed=1, name="world")
-
-
-@pytest.fixture(scope="module")
-def home(dataset: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with a run that has evidence, and one that has none."""
-    path = tmp_path_factory.mktemp("home")
-    model = UKGE("ukge-rect", dim=8, epochs=2, batch_size=256, every=2).fit(dataset, out=path / "run")
-    model.save(path / "plain")
-    Evidence.fit([model], dataset, **SMALL).save(path / "run" / "evidence")
-    return path
-
-
-def _run(*arguments: object) -> Result:
-    result = runner.invoke(app, [str(each) for each in arguments])
-    assert result.exit_code == 0, result.output
-    return result
-
-
-def _refused(*arguments: object) -> UkgeError:
-    error = runner.invoke(app, [str(each) for each in arguments]).exception
-    assert isinstance(error, UkgeError)
-    return error
 
 
 def _tsv(path: Path, rows: list[tuple[object, ...]]) -> Path:
@@ -65,39 +29,39 @@ def _table(path: Path) -> pa.Table:
 
 def test_explain_tells_sentences_and_json(home: Path, dataset: Dataset) -> None:
     fact = dataset.val[0][:3]
-    told = json.loads(_run("explain", home / "run", *fact, "--json").stdout)
+    told = json.loads(answered("explain", home / "run", *fact, "--json").stdout)
     total = told["base"] + sum(reason["contribution"] for reason in told["reasons"])
     assert total == pytest.approx(told["confidence"], abs=1e-9)
-    assert f"confidence {told['confidence']:.2f}" in _run("explain", home / "run", *fact).stdout
-    assert isinstance(_refused("explain", home / "run", "nobody", *fact[1:]), DataError)
-    assert "evidence fit" in str(_refused("explain", home / "plain", *fact))
+    assert f"confidence {told['confidence']:.2f}" in answered("explain", home / "run", *fact).stdout
+    assert isinstance(refused("explain", home / "run", "nobody", *fact[1:]), DataError)
+    assert "evidence fit" in str(refused("explain", home / "plain", *fact))
 
 
 def test_complete_prints_or_writes_unseen_facts(home: Path, dataset: Dataset, tmp_path: Path) -> None:
     options = ["--min-confidence", "0.05", "-k", "7", "--relation", dataset.relations[0]]
-    found = json.loads(_run("complete", home / "run", *options, "--json").stdout)
+    found = json.loads(answered("complete", home / "run", *options, "--json").stdout)
     known = {fact[:3] for fact in dataset.train}
     assert 0 < len(found) <= 7
     assert not {(each["head"], each["relation"], each["tail"]) for each in found} & known
-    lines = _run("complete", home / "run", *options).stdout.splitlines()
+    lines = answered("complete", home / "run", *options).stdout.splitlines()
     assert [line.split("\t")[1] for line in lines] == [each["head"] for each in found]
-    _run("complete", home / "run", *options, "--out", tmp_path / "new.parquet")
+    answered("complete", home / "run", *options, "--out", tmp_path / "new.parquet")
     assert [fact.confidence for fact in read(tmp_path / "new.parquet")] == [each["confidence"] for each in found]
-    without = _run("complete", home / "run", *options, "--exclude", tmp_path / "new.parquet", "--json").stdout
+    without = answered("complete", home / "run", *options, "--exclude", tmp_path / "new.parquet", "--json").stdout
     again = {(each["head"], each["tail"]) for each in json.loads(without)}
     assert not again & {(each["head"], each["tail"]) for each in found}
-    assert isinstance(_refused("complete", home / "run", "--min-confidence", "7"), ConfigError)
+    assert isinstance(refused("complete", home / "run", "--min-confidence", "7"), ConfigError)
 
 
 def test_doubt_lists_observed_facts(
     home: Path, dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ukge.evidence.doubt.PARTS", 3)
-    found = json.loads(_run("doubt", home / "run", "-k", "5", "--json").stdout)
+    found = json.loads(answered("doubt", home / "run", "-k", "5", "--json").stdout)
     known = {fact[:4] for fact in dataset.train}
     assert len(found) == 5
     assert all((each["head"], each["relation"], each["tail"], each["stored"]) in known for each in found)
-    _run("doubt", home / "run", "-k", "5", "--out", tmp_path / "doubt.parquet")
+    answered("doubt", home / "run", "-k", "5", "--out", tmp_path / "doubt.parquet")
     assert pq.read_table(tmp_path / "doubt.parquet")["head"].to_pylist() == [each["head"] for each in found]
 
 
@@ -109,7 +73,7 @@ def test_predict_judges_every_row(home: Path, dataset: Dataset, tmp_path: Path, 
         _tsv(file, [fact[:3] for fact in asked])
     else:
         pq.write_table(asked.facts(), file)
-    _run("predict", home / "run", file, "--out", tmp_path / f"told.{ending}")
+    answered("predict", home / "run", file, "--out", tmp_path / f"told.{ending}")
     told = _table(tmp_path / "told.tsv") if ending == "tsv" else pq.read_table(tmp_path / "told.parquet")
     evidence = Evidence.load(home / "run")
     assert told["head"].to_pylist() == [fact.head for fact in asked]
@@ -121,31 +85,31 @@ def test_predict_judges_every_row(home: Path, dataset: Dataset, tmp_path: Path, 
 
 def test_predict_without_evidence_asks_the_model(home: Path, dataset: Dataset, tmp_path: Path) -> None:
     file = _tsv(tmp_path / "asked.tsv", [("head", "relation", "tail"), *(fact[:3] for fact in dataset.val[:4])])
-    _run("predict", home / "plain", file, "--out", tmp_path / "told.tsv")
+    answered("predict", home / "plain", file, "--out", tmp_path / "told.tsv")
     told = _table(tmp_path / "told.tsv")
     assert told.column_names == ["head", "relation", "tail", "confidence"]
     expected = UKGE.load(home / "plain").predict(dataset.val[:4])
     assert told["confidence"].to_pylist() == pytest.approx(expected.tolist())
     new = _tsv(tmp_path / "new.tsv", [("x", *dataset.val[0][1:3], 0.5)])
-    refused = _refused("predict", home / "plain", file, "--out", tmp_path / "t.tsv", "--with", new)
-    assert isinstance(refused, RunError)
+    error = refused("predict", home / "plain", file, "--out", tmp_path / "t.tsv", "--with", new)
+    assert isinstance(error, RunError)
 
 
 def test_predict_says_that_a_model_for_ranking_has_no_confidences(dataset: Dataset, tmp_path: Path) -> None:
     UKGE("complex-all", dim=4, epochs=1, every=1, batch_size=256).fit(dataset, out=tmp_path / "run")
     file = _tsv(tmp_path / "asked.tsv", [fact[:3] for fact in dataset.val[:4]])
-    told = " ".join(_run("predict", tmp_path / "run", file, "--out", tmp_path / "told.tsv").output.split())
+    told = " ".join(answered("predict", tmp_path / "run", file, "--out", tmp_path / "told.tsv").output.split())
     assert "complex-all learnt an order, not confidences (softmax loss)" in told
 
 
 def test_predict_takes_in_new_entities_first(home: Path, dataset: Dataset, tmp_path: Path) -> None:
     _, relation, tail, *_ = dataset.val[0]
     asked = _tsv(tmp_path / "asked.tsv", [(dataset.entities[0], relation, tail), ("stranger", relation, tail)])
-    refused = _refused("predict", home / "run", asked, "--out", tmp_path / "told.tsv")
-    assert "line 2, column head: unknown entity (found 'stranger')" in str(refused)
+    error = refused("predict", home / "run", asked, "--out", tmp_path / "told.tsv")
+    assert "line 2, column head: unknown entity (found 'stranger')" in str(error)
     assert not (tmp_path / "told.tsv").exists()
     new = _tsv(tmp_path / "new.tsv", [("stranger", relation, dataset.val[1].tail, 0.9)])
-    _run("predict", home / "run", asked, "--out", tmp_path / "told.tsv", "--with", new, "--no-reasons")
+    answered("predict", home / "run", asked, "--out", tmp_path / "told.tsv", "--with", new, "--no-reasons")
     assert len(_table(tmp_path / "told.tsv")) == 2
 
 
@@ -153,7 +117,7 @@ def test_fuse_joins_two_opinions(home: Path, dataset: Dataset, tmp_path: Path) -
     facts = [fact[:3] for fact in dataset.val]
     rows = [(*fact, 0.9 if at % 2 else 0.2) for at, fact in enumerate(facts)]
     file = _tsv(tmp_path / "candidates.tsv", [*rows[:5], ("stranger", *facts[0][1:], 0.4)])
-    _run("fuse", home / "run", file, "--out", tmp_path / "fused.parquet")
+    answered("fuse", home / "run", file, "--out", tmp_path / "fused.parquet")
     told = pq.read_table(tmp_path / "fused.parquet")
     graph = Evidence.load(home / "run").predict(facts[:5], leave_out=True)
     assert told["graph"].to_pylist() == [*pytest.approx(graph.tolist()).expected, None]
@@ -163,14 +127,14 @@ def test_fuse_joins_two_opinions(home: Path, dataset: Dataset, tmp_path: Path) -
     labelled = _tsv(
         tmp_path / "labelled.tsv", [("h", "r", "t", "score", "label"), *((*row, int(row[3] > 0.5)) for row in rows)]
     )
-    _run("fuse", home / "run", file, "--labelled", labelled, "--out", tmp_path / "learnt.parquet")
+    answered("fuse", home / "run", file, "--labelled", labelled, "--out", tmp_path / "learnt.parquet")
     learnt = pq.read_table(tmp_path / "learnt.parquet")["confidence"].to_pylist()
     assert min(learnt[1], learnt[3]) > max(learnt[0], learnt[2], learnt[4])
-    refused = _refused("fuse", home / "run", file, "--labelled", file, "--out", tmp_path / "x.parquet")
-    assert "no column for the label" in str(refused)
+    error = refused("fuse", home / "run", file, "--labelled", file, "--out", tmp_path / "x.parquet")
+    assert "no column for the label" in str(error)
 
 
-def test_files_that_are_no_facts_are_refused(home: Path, tmp_path: Path) -> None:
+def test_files_that_are_no_facts_arerefused(home: Path, tmp_path: Path) -> None:
     for name, text, wrong in (
         ("two.tsv", "a\tb\n", "no column for the tail"),
         ("hole.tsv", "a\t\tb\n", "line 1, column relation: the name is missing"),
@@ -179,6 +143,6 @@ def test_files_that_are_no_facts_are_refused(home: Path, tmp_path: Path) -> None
         ("bad.parquet", "no parquet", "no readable Parquet"),
     ):
         (tmp_path / name).write_text(text, encoding="utf-8")
-        error = _refused("predict", home / "run", tmp_path / name, "--out", tmp_path / "told.tsv")
+        error = refused("predict", home / "run", tmp_path / name, "--out", tmp_path / "told.tsv")
         assert isinstance(error, DataError), name
         assert wrong in str(error)

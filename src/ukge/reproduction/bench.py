@@ -22,7 +22,7 @@ from ukge.reproduction.jobs import CLEAN, PAPER
 from ukge.reproduction.outcomes import Trivial, figures_of, fingerprints, read_json, write_json
 from ukge.reproduction.published import published
 from ukge.reproduction.recipes import Recipes
-from ukge.variants import paper_settings
+from ukge.variants import paper_tau
 
 WHOLE_STRONG = 0.9
 """τ at which the hit ratios of the whole graph come closest to the paper's (see docs/rules.md)."""
@@ -58,7 +58,7 @@ class Bench:
         self.reference = str(Path(reference).resolve()) if by_path else reference
         self.name = graph_name(reference)
         self.recipes = recipes
-        known = paper_settings("ukge-rect", self.name)["tau"]
+        known = paper_tau(self.name)
         self.tau: float = known if self.published or tau is None else tau
         self._cuts: dict[str, tuple[int, Cut]] = {}
 

@@ -18,7 +18,7 @@ from ukge.config import Config
 from ukge.errors import ConfigError
 from ukge.registry import Registry
 from ukge.rule_sources import MINED, OWN
-from ukge.variants import paper_settings, variants
+from ukge.variants import paper_tau, variants
 
 MAIN, RANKING = "main", "ranking"
 WORDS = ("remarks", "tried")
@@ -78,7 +78,7 @@ class Recipes:
         own = self._table(model)
         like = self.tables.get(entrant.like, {}) if entrant.like is not None else {}
         fixed = variants.get(entrant.variant)
-        tau = {"tau": paper_settings(entrant.variant, self.graph)["tau"]}
+        tau = {"tau": paper_tau(self.graph)}
         ranking = own.get(RANKING, {}) if task == RANKING else {}
         config = Config().replace(**tau)
         for settings in (_knobs(like), fixed, _knobs(own), _knobs(ranking), overrides or {}):
