@@ -14,7 +14,9 @@ Coverage is asked of held-out facts (the figures "if held"). Among links that ma
 
 The paper's negative links were drawn without a look at the facts, so some are facts of the graph (8 % on PPI5k). A head
 that is right about those has an error there. Lines marked "as drawn" are of a head whose own negative links were
-drawn in the same blind way: it learns the flaw of the test set, and is of no use otherwise.
+drawn in the same blind way: it learns the flaw of the test set, and is of no use otherwise. Lines marked "by
+validation" are of whichever of the two tells strong facts better among validation facts beside links drawn as the
+protocol draws them, each half judged by trees that saw the other.
 """
 
 from __future__ import annotations
@@ -80,6 +82,10 @@ TARGETS = {
     "ndcg": _target("paper nDCG linear", False, (0.83, 0.97, 0.98), (0.801, 0.966, 0.970)),
     "f1": _target("paper F1 ×100", False, (59.0, 95.0, 98.0), (28.8, 92.3, 95.1)),
     "accuracy": _target("paper accuracy ×100", False, (92.5, 96.7, 99.7), (90.4, 95.2, 99.5)),
+    "f1_by_validation": _target("paper F1 ×100, by validation", False, (59.0, 95.0, 98.0), (28.8, 92.3, 95.1)),
+    "accuracy_by_validation": _target(
+        "paper accuracy ×100, by validation", False, (92.5, 96.7, 99.7), (90.4, 95.2, 99.5)
+    ),
     "f1_as_drawn": _target("paper F1 ×100, as drawn", False, (59.0, 95.0, 98.0), (28.8, 92.3, 95.1)),
     "accuracy_as_drawn": _target("paper accuracy ×100, as drawn", False, (92.5, 96.7, 99.7), (90.4, 95.2, 99.5)),
     "wmrr": _target("filtered WMRR, both sides", False, (0.26, 0.86, 0.96), (0.250, 0.849, 0.959)),
@@ -112,17 +118,36 @@ def confidence_figures(squared: Evidence, absolute: Evidence, drawn: Evidence, d
         "paper_mae_squared": 100 * float(np.mean(np.abs(error))),
         "paper_mse_as_drawn": 100 * float(np.mean((drawn.predict(both) - both.confidence) ** 2)),
     }
-    return figures | strong_figures(squared, dataset, tau) | strong_figures(drawn, dataset, tau, "_as_drawn")
+    return figures | strong_figures(squared, drawn, dataset, tau)
 
 
 def _mae(predicted: Floats, facts: UncertainGraph) -> float:
     return float(np.mean(np.abs(predicted - facts.confidence)))
 
 
-def strong_figures(evidence: Evidence, dataset: Dataset, tau: float, suffix: str = "") -> Figures:
+def strong_figures(true: Evidence, drawn: Evidence, dataset: Dataset, tau: float) -> Figures:
     """Return F1 and accuracy of strong facts: those that are more likely above τ than not."""
-    scores = _strong(evidence, dataset, dataset.test_with_negatives(), tau)
-    return {f"f1{suffix}": 100 * scores.f1, f"accuracy{suffix}": 100 * scores.accuracy}
+    figures: Figures = {}
+    both = dataset.test_with_negatives()
+    for suffix, evidence in (("", true), ("_as_drawn", drawn)):
+        scores = _strong(evidence, dataset, both, tau)
+        figures[f"validation_f1{suffix}"] = 100 * validated_f1(evidence, dataset, tau)
+        figures |= {f"f1{suffix}": 100 * scores.f1, f"accuracy{suffix}": 100 * scores.accuracy}
+    chosen = max("", "_as_drawn", key=lambda suffix: figures[f"validation_f1{suffix}"])
+    return figures | {f"{name}_by_validation": figures[f"{name}{chosen}"] for name in ("f1", "accuracy")}
+
+
+def validated_f1(evidence: Evidence, dataset: Dataset, tau: float) -> float:
+    """Return the F1 of strong facts in either half of the validation facts, beside links drawn as the paper did."""
+    seed = evidence.settings.seed
+    half = np.random.default_rng(seed).permutation(len(dataset.val)) % 2
+    found = []
+    for number in (0, 1):
+        asked = dataset.val[half == number]
+        links = negative_links(dataset, asked, kind="paper", seed=seed + 1, true_negatives=False)
+        others = replace(dataset, val=dataset.val[half != number])
+        found.append(_strong(evidence, others, concat([asked, links]), tau).f1)
+    return float(np.mean(found))
 
 
 def _strong(evidence: Evidence, dataset: Dataset, facts: UncertainGraph, tau: float) -> Classification:
