@@ -34,6 +34,15 @@ class Answer(NamedTuple):
     confidence: float
 
 
+def asked_relation(head: str | None, relation: str | None, tail: str | None, k: int) -> str:
+    """Return the relation of a query with one missing entity and k answers, if it is one."""
+    if relation is None or (head is None) == (tail is None):
+        raise DataError("a query needs a relation and either a head or a tail")
+    if k < 1:
+        raise ConfigError(f"k is {k}: there is no such number of answers", hint="Give 1 or more.")
+    return relation
+
+
 class UKGE:
     """A model of the paper, by name, with any setting changed: `UKGE("ukge-rect", dim=64, lr=0.005)`."""
 
@@ -136,10 +145,8 @@ class UKGE:
         self, head: str | None = None, relation: str | None = None, k: int = 10, *, tail: str | None = None
     ) -> list[Answer]:
         """Return the k most confident answers to (head, relation, ?) or, with `tail`, to (?, relation, tail)."""
-        if relation is None or (head is None) == (tail is None):
-            raise DataError("a query needs a relation and either a head or a tail")
         entities, relations = self._vocabularies
-        asked = np.array([relations.id(relation)])
+        asked = np.array([relations.id(asked_relation(head, relation, tail, k))])
         if head is not None:
             ranking = self.predictor.rank_tails(np.array([entities.id(head)]), asked, k)
         else:

@@ -41,8 +41,6 @@ def rank(
 
     if (head is None) == (tail is None):
         raise ConfigError("a query has a head or a tail", hint="Give --head to ask for tails, or --tail for heads.")
-    if k < 1:
-        raise ConfigError(f"-k {k}: there is no such number of answers", hint="Give 1 or more.")
     if keeps_evidence(run):
         found = _by_evidence(run, head, relation, tail, k, unseen, coverage)
     elif unseen:

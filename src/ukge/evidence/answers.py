@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ukge.errors import ConfigError, DataError
+from ukge.estimator import asked_relation
 from ukge.evidence.candidates import Asking, known_answers
 from ukge.evidence.ranking import ranked
 
@@ -28,11 +28,7 @@ def best_answers(
     evidence: Evidence, head: str | None, relation: str | None, tail: str | None, k: int, coverage: float, unseen: bool
 ) -> list[RankedAnswer]:
     """Return the k best answers in the order of the head for ranking."""
-    if relation is None or (head is None) == (tail is None):
-        raise DataError("a query needs a relation and either a head or a tail")
-    if k < 1:
-        raise ConfigError(f"k is {k}: there is no such number of answers", hint="Give 1 or more.")
-    asked = np.array([evidence.relations.id(relation)], dtype=np.int32)
+    asked = np.array([evidence.relations.id(asked_relation(head, relation, tail, k))], dtype=np.int32)
     given = np.array([evidence.entities.id(head if head is not None else str(tail))], dtype=np.int32)
     asking = Asking("tail" if head is not None else "head", given, asked)
     _, known, stored = known_answers(evidence.evidence, asking)

@@ -7,11 +7,13 @@ among others.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from ukge.engines.base import Parameters
 from ukge.evidence.backbones import Backbone
@@ -114,49 +116,57 @@ def _solve(parameters: Parameters, scorer: Scorer, link: Link, lessons: Lessons,
 
 
 def _descend(parameters: Parameters, scorer: Scorer, link: Link, lessons: Lessons, n_old: int) -> None:
-    """Fit the new vectors together by gradient steps on the squared error of the confidence."""
-    used, places = np.unique(np.concatenate([lessons.head, lessons.tail]), return_inverse=True)
-    head, tail = torch.from_numpy(places.reshape(2, -1)).unbind()
-    n_known = int(np.searchsorted(used, n_old))
-    known = torch.from_numpy(parameters.entity[used[:n_known]])
-    new = torch.from_numpy(parameters.entity[used[n_known:]]).requires_grad_()
+    """Fit the new vectors together to the confidences of their lessons, by squared error."""
     kinds = torch.from_numpy(parameters.relation[lessons.relation])
     wanted, share = (torch.from_numpy(each.astype(np.float32)) for each in (lessons.confidence, lessons.weight))
     weight, bias = torch.from_numpy(parameters.link.copy()).unbind()
-    descent = torch.optim.Adam([new], lr=RATE * float(parameters.entity[:n_old].std()))
-    for _ in range(STEPS):
-        every = torch.cat([known, new])
-        predicted = link.forward(scorer.plausibility(every[head], kinds, every[tail]), weight, bias)
-        loss = (share * (predicted - wanted).square()).sum()
-        descent.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        descent.step()
-    parameters.entity[used[n_known:]] = new.detach().numpy()
+
+    def loss(head: Tensor, tail: Tensor, new: Tensor) -> Tensor:  # noqa: ARG001
+        predicted = link.forward(scorer.plausibility(head, kinds, tail), weight, bias)
+        return (share * (predicted - wanted).square()).sum()
+
+    _take_steps(parameters, lessons.head, lessons.tail, n_old, loss, STEPS, RATE)
 
 
 def _stand_out(parameters: Parameters, scorer: Scorer, lessons: Lessons, n_old: int, ridge: float) -> None:
-    """Fit the new vectors together by gradient steps on the softmax loss of both queries of each fact."""
+    """Fit the new vectors together by the softmax loss of both queries of each fact."""
     facts = np.flatnonzero(lessons.confidence > 0.0)
-    used, places = np.unique(np.concatenate([lessons.head[facts], lessons.tail[facts]]), return_inverse=True)
-    head, tail = torch.from_numpy(places.reshape(2, -1)).unbind()
-    n_known = int(np.searchsorted(used, n_old))
-    known = torch.from_numpy(parameters.entity[used[:n_known]])
-    new = torch.from_numpy(parameters.entity[used[n_known:]]).requires_grad_()
     kinds = torch.from_numpy(parameters.relation[lessons.relation[facts]])
     share = torch.from_numpy(lessons.confidence[facts].astype(np.float32))
     drawn = np.random.default_rng(len(facts)).permutation(n_old)[:RIVALS]
     rivals, missing = torch.from_numpy(parameters.entity[drawn]), float(np.log(n_old / len(drawn)))
     length = float(np.mean(np.sum(parameters.entity[:n_old] ** 2, axis=1)))
-    descent = torch.optim.Adam([new], lr=RANKING_RATE * float(parameters.entity[:n_old].std()))
-    for _ in range(RANKING_STEPS):
-        every = torch.cat([known, new])
-        heads, tails = every[head], every[tail]
-        loss = SHORT * ridge / length * new.square().sum()
-        for query, answer in ((scorer.tail_query(heads, kinds), tails), (scorer.head_query(kinds, tails), heads)):
+
+    def loss(head: Tensor, tail: Tensor, new: Tensor) -> Tensor:
+        total = SHORT * ridge / length * new.square().sum()
+        for query, answer in ((scorer.tail_query(head, kinds), tail), (scorer.head_query(kinds, tail), head)):
             own = scorer.compare(query, answer)
             others = torch.logsumexp(scorer.compare_all(query, rivals), dim=1) + missing
-            loss = loss + (share * (torch.logaddexp(own, others) - own)).sum()
+            total = total + (share * (torch.logaddexp(own, others) - own)).sum()
+        return total
+
+    _take_steps(parameters, lessons.head[facts], lessons.tail[facts], n_old, loss, RANKING_STEPS, RANKING_RATE)
+
+
+def _take_steps(
+    parameters: Parameters,
+    head: Ids,
+    tail: Ids,
+    n_old: int,
+    loss: Callable[[Tensor, Tensor, Tensor], Tensor],
+    steps: int,
+    rate: float,
+) -> None:
+    """Lower a loss of the heads' vectors, the tails' and the new ones among them by gradient steps on the new ones."""
+    used, places = np.unique(np.concatenate([head, tail]), return_inverse=True)
+    at_head, at_tail = torch.from_numpy(places.reshape(2, -1)).unbind()
+    n_known = int(np.searchsorted(used, n_old))
+    known = torch.from_numpy(parameters.entity[used[:n_known]])
+    new = torch.from_numpy(parameters.entity[used[n_known:]]).requires_grad_()
+    descent = torch.optim.Adam([new], lr=rate * float(parameters.entity[:n_old].std()))
+    for _ in range(steps):
+        every = torch.cat([known, new])
         descent.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss(every[at_head], every[at_tail], new).backward()  # type: ignore[no-untyped-call]
         descent.step()
     parameters.entity[used[n_known:]] = new.detach().numpy()
