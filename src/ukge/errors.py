@@ -1,23 +1,45 @@
 """What ukge raises for a user's mistake: what is wrong, where it is, and what to do about it.
 
 The command line prints these without a traceback; anything else that escapes is a bug of ours.
+
+A text names an argument as ‹lr› or ‹lr=0.01›. Python reads `lr` and `lr=0.01`; the command line, which catches the
+same error, `--lr` and `--lr 0.01`. So nobody is told to set a thing that the surface they are on does not have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 SHOWN = 10
+_ARGUMENT = re.compile(r"‹(\w+)(?:=([^›]*))?›")
+
+Wording = Callable[[str, str | None], str]
+"""How a surface writes an argument: its name, and a value where one is meant."""
+
+
+def worded(text: str, wording: Wording) -> str:
+    """Return a text with its arguments in the words of one surface."""
+    return _ARGUMENT.sub(lambda found: wording(found[1], found[2]), text)
+
+
+def in_python(name: str, value: str | None) -> str:
+    """Write an argument as Python does."""
+    return name if value is None else f"{name}={value}"
 
 
 class UkgeError(Exception):
-    """Base of every error a user can mend. `what` says what is wrong, `hint` what to do."""
+    """Base of every error a user can mend. `what` says what is wrong, `hint` what to do, both in Python's words."""
 
     def __init__(self, what: str, *, hint: str | None = None) -> None:
-        self.what = what
-        self.hint = hint
-        super().__init__(what if hint is None else f"{what}\nWhat to do: {hint}")
+        self._what, self._hint = what, hint
+        self.what, self.hint = self.worded(in_python)
+        super().__init__(self.what if self.hint is None else f"{self.what}\nWhat to do: {self.hint}")
+
+    def worded(self, wording: Wording) -> tuple[str, str | None]:
+        """Return what is wrong and what to do, in the words of a surface."""
+        return worded(self._what, wording), None if self._hint is None else worded(self._hint, wording)
 
 
 @dataclass(frozen=True, slots=True)

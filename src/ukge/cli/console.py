@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 PIPE_WIDTH = 140
 
+FLAGS = {"scale": "normalise", "overwrite": "force"}
+"""Arguments whose flag has another name."""
+
 
 def out() -> Console:
     """Return the console for results. Into a file or a pipe, tables get room enough for long names."""
@@ -30,11 +33,11 @@ def err() -> Console:
     return Console(stderr=True, highlight=False)
 
 
-def note(text: str) -> None:
+def note(text: str, console: Console | None = None) -> None:
     """Tell the user something that is no result and no error."""
     from rich.text import Text
 
-    err().print(Text("Note: ", style="bold yellow") + Text(text), soft_wrap=True)
+    (console or err()).print(Text("Note: ", style="bold yellow") + Text(text), soft_wrap=True)
 
 
 def fail(error: UkgeError) -> None:
@@ -42,9 +45,18 @@ def fail(error: UkgeError) -> None:
     from rich.text import Text
 
     console = err()
-    console.print(Text("Error: ", style="bold red") + Text(error.what), soft_wrap=True)
-    if error.hint:
-        console.print(Text("What to do: ", style="bold") + Text(error.hint), soft_wrap=True)
+    what, hint = error.worded(as_flag)
+    console.print(Text("Error: ", style="bold red") + Text(what), soft_wrap=True)
+    if hint:
+        console.print(Text("What to do: ", style="bold") + Text(hint), soft_wrap=True)
+
+
+def as_flag(name: str, value: str | None) -> str:
+    """Write an argument as the command line does."""
+    flag = f"--{FLAGS.get(name, name).replace('_', '-')}"
+    if value in ("True", "False"):
+        return flag if value == "True" else f"--no-{flag[2:]}"
+    return flag if value is None else f"{flag} {value}"
 
 
 def print_json(value: Any) -> None:

@@ -123,8 +123,8 @@ def _train(dataset: Dataset, rules: GroundRules | None, directory: Path) -> UKGE
     from shutil import rmtree
 
     from ukge.cli.console import err
-    from ukge.cli.progress import TrainingProgress
     from ukge.estimator import UKGE
+    from ukge.progress import TrainingProgress
 
     run = directory / "run"
     rmtree(run, ignore_errors=True)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.text import Text
 
+from ukge.cli.console import note
+from ukge.progress import LiveBars, duration
 from ukge.reproduction.reproduce import KEPT, LEFT_OUT, Watcher
 
 if TYPE_CHECKING:
@@ -17,60 +16,47 @@ if TYPE_CHECKING:
     from ukge.train import EpochEvent
 
 
-class ReproductionProgress(Watcher):
+class ReproductionProgress(LiveBars, Watcher):
     """Two bars on a terminal; elsewhere a line per training that had to be done."""
 
     def __init__(self, console: Console, *, quiet: bool) -> None:
-        self.console = console
-        self.quiet = quiet
-        self.bars = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-            TextColumn("{task.fields[news]}"),
-            TimeElapsedColumn(),
-            console=console,
-            transient=True,
-            disable=quiet or not console.is_terminal,
-        )
-        self.all = self.bars.add_task("trainings", total=1, news="")
-        self.one = self.bars.add_task("epochs", total=1, news="")
+        super().__init__(console, quiet=quiet)
+        self.all = self.bar.add_task("", total=None, news="starting")
+        self.one = self.bar.add_task("", total=None, news="", visible=False)
         self.jobs = self.done = 0
         self.began = time.monotonic()
-
-    def __enter__(self) -> Self:
-        self.bars.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.bars.stop()
 
     def on_plan(self, jobs: int) -> None:
         """Show how many trainings there are."""
         self.jobs = jobs
-        self.bars.update(self.all, total=jobs)
 
     def on_job(self, job: Job) -> None:
         """Show whose turn it is."""
         self.began = time.monotonic()
-        self.bars.update(self.all, news=str(job))
-        self.bars.update(self.one, total=1, completed=0, news="")
+        self._show(f"training {self.done + 1} of {self.jobs}: {job}")
+        self.bar.reset(self.one, total=1.0, visible=True)
+        self.show(self.one, 0.0)
 
     def on_epoch(self, event: EpochEvent) -> None:
         """Show an epoch."""
         best = "" if event.best is None else f"{event.metric} {event.best:.5f}"
-        self.bars.update(self.one, total=event.epochs, completed=event.epoch, news=best)
+        self.show(self.one, event.epoch / event.epochs, f"epoch {event.epoch}/{event.epochs}", best)
 
     def on_done(self, job: Job, how: str) -> None:
-        """Count a training."""
+        """Count a training; those that were there already took no time, and tell nothing of the time left."""
         self.done += 1
-        self.bars.update(self.all, completed=self.done)
-        if not self.quiet and not self.console.is_terminal and how not in (KEPT, LEFT_OUT):
-            seconds = time.monotonic() - self.began
-            self.console.print(f"{self.done}/{self.jobs}  {job}: {how} in {seconds:.0f} s", soft_wrap=True)
+        share = self.done / max(self.jobs, 1)
+        if how in (KEPT, LEFT_OUT):
+            self.clock.first += 1 / max(self.jobs, 1)
+        else:
+            seconds = duration(time.monotonic() - self.began)
+            self.line(f"{self.done}/{self.jobs}", f"{job}: {how} in {seconds}", self.clock.left(share))
+        self._show(f"{self.done} of {self.jobs} trainings")
 
     def on_news(self, text: str) -> None:
         """Show what the user should know."""
-        self.console.print(Text("Note: ", style="bold yellow") + Text(text), soft_wrap=True)
+        note(text, self.console)
+
+    def _show(self, news: str) -> None:
+        share = self.done / max(self.jobs, 1)
+        self.show(self.all, share, news, self.clock.left(share))

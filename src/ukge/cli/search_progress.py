@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from ukge.cli.progress import LiveBars
+from ukge.progress import LiveBars, told
 
 if TYPE_CHECKING:
     from ukge.config import Config
@@ -18,26 +18,36 @@ class SearchProgress(LiveBars):
     """One bar over the trials and one over the epochs of the current one; a line per trial where nobody looks."""
 
     def __init__(self, console: Console, title: str, metric: str, *, quiet: bool) -> None:
-        super().__init__(console, "{task.completed:.0f}/{task.total:.0f}", quiet=quiet)
+        super().__init__(console, title, quiet=quiet)
         self.metric = metric
-        self.trials = self.bar.add_task(title, total=None, news="starting")
-        self.epochs = self.bar.add_task("trial", total=None, news="", visible=False)
+        self.trials = self.bar.add_task("", total=None, news="starting")
+        self.epochs = self.bar.add_task("", total=None, news="", visible=False)
+        self.done, self.total = 0, 0
+        self.last = ""
 
     def on_start(self, done: int, total: int, config: Config) -> None:
         """Show a trial that begins."""
-        self.bar.update(self.trials, total=total, completed=done)
+        if not self.total:
+            self.clock.start(done / total)
+        self.done, self.total = done, total
         self.bar.reset(self.epochs, total=config.stopping.epochs, visible=True)
-        self.bar.update(self.epochs, description=f"trial {done + 1} of {total}", news="")
+        self._show(f"trial {done + 1} of {total}")
 
     def on_epoch(self, event: EpochEvent) -> None:
         """Show an epoch of the current trial."""
         best = "" if event.best is None else f"{event.metric} {event.best:.5f} (epoch {event.best_epoch})"
-        self.bar.update(self.epochs, completed=event.epoch, news=best)
+        self.show(self.epochs, event.epoch / event.epochs, f"epoch {event.epoch}/{event.epochs}", best)
 
     def on_trial(self, trial: TrialSummary) -> None:
         """Show a trial that ended."""
         value = trial.note if trial.value is None else f"{self.metric} {trial.value:.5f}"
-        self.bar.update(self.trials, advance=1, news=f"trial {trial.number} {trial.state}: {value}")
-        if not self.quiet and not self.console.is_terminal:
-            chosen = "  ".join(f"{name} {setting:.4g}" for name, setting in trial.settings.items())
-            self.console.print(f"trial {trial.number} {trial.state}  {value}  {chosen}", soft_wrap=True)
+        self.done += 1
+        self.last = f"trial {trial.number} {trial.state}: {value}"
+        self._show(f"{self.done} of {self.total} trials")
+        chosen = told(*(f"{name} {setting:.4g}" for name, setting in trial.settings.items()))
+        share = self.done / max(self.total, 1)
+        self.line(f"trial {trial.number} {trial.state} ({share:.0%})", value, chosen, self.clock.left(share))
+
+    def _show(self, count: str) -> None:
+        share = self.done / max(self.total, 1)
+        self.show(self.trials, share, count, self.clock.left(share), self.last)

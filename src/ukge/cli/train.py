@@ -41,8 +41,8 @@ def train(
     settings: dict[str, Any],
 ) -> None:
     """Learn embeddings from a graph of uncertain facts, and keep the run in a directory."""
-    from ukge.cli.progress import TrainingProgress
     from ukge.estimator import UKGE
+    from ukge.progress import TrainingProgress
 
     if resume is not None:
         if data is not None or settings:
@@ -125,9 +125,9 @@ def _train_distributed(job: Job | None, resume: Path | None, title: str, *, as_j
     import os
     import sys
 
-    from ukge.cli.progress import TrainingProgress
     from ukge.distributed.training import train_distributed
     from ukge.distributed.world import FirstRankError
+    from ukge.progress import TrainingProgress
 
     speaks = os.environ.get("RANK", "0") == "0"
     watching = [] if job is None else _tensorboard(job.config, job.out)
