@@ -113,12 +113,12 @@ def _evidence_of(opened: OpenedRun, protocol: str) -> Predictor:
 def _judged(plan: Plan, predictors: Mapping[str, Predictor], replicates: int, seed: int) -> Evaluation:
     from ukge.evaluation.bootstrap import Bootstrap
     from ukge.evaluation.evaluate import evaluate as evaluate_plan
+    from ukge.progress import WorkProgress
 
-    console = err()
-    with console.status("") as status:
+    with WorkProgress(err(), f"{plan.protocol} on {plan.dataset.name}") as progress:
         return evaluate_plan(
             plan,
             predictors,
             bootstrap=Bootstrap(replicates, seed=seed),
-            tell=lambda name: status.update(f"{plan.protocol} on {plan.dataset.name}: {name}"),
+            tell=progress.tell,
         )

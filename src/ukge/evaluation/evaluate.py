@@ -14,6 +14,9 @@ from ukge.evaluation.predictions import Predictor
 from ukge.evaluation.protocols import Plan, Settings, protocols
 from ukge.evaluation.tasks import Figures, Table
 from ukge.graph.dataset import Dataset
+from ukge.steps import Steps, Tell
+
+TRIVIAL = "trivial baselines"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +84,7 @@ def evaluate(
     predictors: Mapping[str, Predictor],
     *,
     bootstrap: Bootstrap | None = None,
-    tell: Callable[[str], None] | None = None,
+    tell: Tell | None = None,
 ) -> Evaluation:
     """Return the tables of `predictors` beside the trivial baselines; `tell` hears whose turn it is."""
     drawn = bootstrap or Bootstrap()
@@ -93,7 +96,12 @@ def evaluate(
     clash = set(trivial) & set(predictors)
     if clash:
         raise DataError(f"{min(clash)!r} is the name of a trivial baseline", hint="Give the predictor another name.")
-    rows = measure(plan, trivial, drawn, trivial=True, tell=tell) + measure(plan, predictors, drawn, tell=tell)
+    steps = Steps(tell, {TRIVIAL: 1, **dict.fromkeys(predictors, 2)})
+    steps.begin(TRIVIAL)
+    rows = measure(plan, trivial, drawn, trivial=True, on_share=steps.within)
+    for name, predictor in predictors.items():
+        steps.begin(name)
+        rows += measure(plan, {name: predictor}, drawn, on_share=steps.within)
     tables = tuple(table for task in plan.tasks for table in task.tables)
     return Evaluation(plan.protocol, plan.about, plan.dataset.name, plan.settings, drawn, plan.notes, tables, rows)
 
@@ -104,13 +112,15 @@ def measure(
     bootstrap: Bootstrap,
     *,
     trivial: bool = False,
-    tell: Callable[[str], None] | None = None,
+    on_share: Callable[[float], None] = lambda _: None,
 ) -> tuple[Row, ...]:
     """Return the rows of predictors alone, for who keeps those of the trivial baselines from before."""
-    rows = []
+    rows, done, every = [], 0, max(len(predictors) * len(plan.tasks), 1)
     for name, predictor in predictors.items():
-        if tell is not None:
-            tell(name)
-        figures = {table: each for task in plan.tasks for table, each in task.measure(predictor, bootstrap).items()}
+        figures: dict[str, Any] = {}
+        for task in plan.tasks:
+            figures |= task.measure(predictor, bootstrap)
+            done += 1
+            on_share(done / every)
         rows.append(Row(name, trivial, figures))
     return tuple(rows)
