@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ukge.evidence import Evidence
+from ukge.evidence import Evidence, EvidenceSettings
 from ukge.evidence.evidence import STEPS
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
@@ -28,8 +28,8 @@ def test_nobody_has_to_listen() -> None:
 def test_fitting_evidence_tells_every_step_and_never_goes_back() -> None:
     dataset = split(generate(n_entities=200, n_facts=1500, seed=3).graph, val=0.15, seed=1)
     heard: list[tuple[str, float]] = []
-    few = {"iterations": 3, "leaves": 4, "folds": 2, "rank_queries": 20, "rank_candidates": 5, "expectation_trees": 3}
-    Evidence.fit([], dataset, tell=lambda step, share: heard.append((step, share)), **few)
+    few = EvidenceSettings(iterations=3, leaves=4, folds=2, rank_queries=20, rank_candidates=5, expectation_trees=3)
+    Evidence.fit([], dataset, tell=lambda step, share: heard.append((step, share)), settings=few)
     assert list(dict.fromkeys(step for step, _ in heard)) == list(STEPS)
     shares = [share for _, share in heard]
     assert shares == sorted(shares)

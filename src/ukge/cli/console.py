@@ -10,7 +10,10 @@ from ukge.errors import UkgeError
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
+GAP = 2
 PIPE_WIDTH = 140
 
 FLAGS = {"scale": "normalise", "overwrite": "force"}
@@ -26,6 +29,21 @@ def out() -> Console:
     return Console(highlight=False, soft_wrap=True, width=PIPE_WIDTH)
 
 
+def plain_table(title: str = "") -> Table:
+    """Return a table without lines: columns with two blanks between them, under dim names."""
+    from rich.table import Table
+
+    return Table(
+        title=title or None,
+        title_justify="left",
+        title_style="bold",
+        header_style="dim",
+        box=None,
+        pad_edge=False,
+        padding=(0, GAP, 0, 0),
+    )
+
+
 def err() -> Console:
     """Return the console for messages, warnings and progress."""
     from rich.console import Console
@@ -37,7 +55,7 @@ def note(text: str, console: Console | None = None) -> None:
     """Tell the user something that is no result and no error."""
     from rich.text import Text
 
-    (console or err()).print(Text("Note: ", style="bold yellow") + Text(text), soft_wrap=True)
+    _speak(console or err(), Text("Note: ", style="bold yellow") + Text(text))
 
 
 def fail(error: UkgeError) -> None:
@@ -46,9 +64,14 @@ def fail(error: UkgeError) -> None:
 
     console = err()
     what, hint = error.worded(as_flag)
-    console.print(Text("Error: ", style="bold red") + Text(what), soft_wrap=True)
+    _speak(console, Text("Error: ", style="bold red") + Text(what))
     if hint:
-        console.print(Text("What to do: ", style="bold") + Text(hint), soft_wrap=True)
+        _speak(console, Text("What to do: ", style="bold") + Text(hint))
+
+
+def _speak(console: Console, text: Text) -> None:
+    """Print a sentence: on a terminal its lines end between words, elsewhere it is one line, for tools that search."""
+    console.print(text, soft_wrap=not console.is_terminal, overflow="fold")
 
 
 def as_flag(name: str, value: str | None) -> str:

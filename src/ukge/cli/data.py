@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ukge.cli.console import note, out, print_json
+from ukge.cli.console import note, out, plain_table, print_json
 from ukge.cli.prepare import prepare
 from ukge.cli.reading import Channels, Columns, Delimiter, Format, Header, Language, Normalise, Reading
 
@@ -245,12 +245,10 @@ def _sizes(dataset: Dataset) -> dict[str, Any]:
 
 
 def _table(*columns: str, text: int = 1) -> Any:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table = plain_table()
     for at, column in enumerate(columns):
         number = at >= text and column in ("entities", "relations", "facts", "value", "confidence")
-        table.add_column(column, justify="right" if number else "left", header_style="dim", overflow="fold")
+        table.add_column(column, justify="right" if number else "left", overflow="fold")
     return table
 
 

@@ -115,7 +115,7 @@ def _judged(plan: Plan, predictors: Mapping[str, Predictor], replicates: int, se
     from ukge.evaluation.evaluate import evaluate as evaluate_plan
     from ukge.progress import WorkProgress
 
-    with WorkProgress(err(), f"{plan.protocol} on {plan.dataset.name}") as progress:
+    with WorkProgress(err()) as progress:
         return evaluate_plan(
             plan,
             predictors,

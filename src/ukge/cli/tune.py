@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ukge.cli.console import err, out, print_json
+from ukge.cli.console import err, out, plain_table, print_json
 from ukge.cli.train import resolved
 
 if TYPE_CHECKING:
@@ -85,14 +85,12 @@ def tune(
 
 
 def _table(result: TuneResult) -> Table:
-    from rich.table import Table
-
-    table = Table(title=f"{len(result.trials)} trials, best first")
+    table = plain_table(f"{len(result.trials)} trials, best first")
     for column in ("trial", "state", result.metric, "epoch", "seconds"):
         table.add_column(column, justify="left" if column == "state" else "right")
     names = list(dict.fromkeys(name for trial in result.trials for name in trial.settings))
     for name in names:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", overflow="fold")
     failed = any(trial.note for trial in result.trials)
     if failed:
         table.add_column("why", overflow="fold")
