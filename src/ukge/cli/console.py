@@ -71,7 +71,10 @@ def fail(error: UkgeError) -> None:
 
 def _speak(console: Console, text: Text) -> None:
     """Print a sentence: on a terminal its lines end between words, elsewhere it is one line, for tools that search."""
-    console.print(text, soft_wrap=not console.is_terminal, overflow="fold")
+    if console.is_terminal:
+        console.print(text, overflow="fold")
+    else:
+        console.print(text, soft_wrap=True)
 
 
 def as_flag(name: str, value: str | None) -> str:
