@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from tests.readme.blocks import Block, Command, blocks
 from tests.readme.terminal import Terminal
 
