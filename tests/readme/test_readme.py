@@ -18,7 +18,7 @@ from tests.readme.terminal import Terminal
 
 ROOT = Path(__file__).parents[2]
 TORCH = "torch==2.13.0"  # by this name it is the build without CUDA; a range would fetch gigabytes
-INSTALL = re.compile(r"pip install (['\"]?)\.(\[[\w,]+\])?\1")
+INSTALL = re.compile(r"pip install (['\"]?)(?:\.|ukge)(\[[\w,]+\])?\1(?=\s|$)")
 
 pytestmark = pytest.mark.skipif(not os.environ.get("UKGE_README"), reason="make test-readme runs the README")
 
