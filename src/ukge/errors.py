@@ -8,8 +8,9 @@ same error, `--lr` and `--lr 0.01`. So nobody is told to set a thing that the su
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 SHOWN = 10
@@ -27,6 +28,14 @@ def worded(text: str, wording: Wording) -> str:
 def in_python(name: str, value: str | None) -> str:
     """Write an argument as Python does."""
     return name if value is None else f"{name}={value}"
+
+
+def known_names(name: str, known: Iterable[str]) -> str:
+    """Return what to do about an unknown name: the nearest of the known ones, and all of them."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    start = f"Did you mean '{near[0]}'? " if near else ""
+    return f"{start}Known: {', '.join(names)}."
 
 
 class UkgeError(Exception):
