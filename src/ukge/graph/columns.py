@@ -172,20 +172,3 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def chosen_rows(rows: Any, length: int) -> npt.NDArray[np.int64]:
-    """Return the rows that a mask or a list of indices chooses among `length`; negative indices count from the end."""
-    picks = np.asarray(rows)
-    if picks.dtype == np.bool_:
-        if len(picks) != length:
-            raise DataError(f"a mask of {len(picks):,} cannot choose among {length:,} facts")
-        return np.flatnonzero(picks)
-    if picks.size == 0:
-        return np.zeros(0, dtype=np.int64)
-    if not np.issubdtype(picks.dtype, np.integer):
-        raise DataError(f"facts are chosen by a mask or by whole numbers, not by {picks.dtype}")
-    if picks.min() < -length or picks.max() >= length:
-        wrong = picks[(picks < -length) | (picks >= length)][0]
-        raise DataError(f"there is no fact {wrong} among {length:,}")
-    return np.where(picks < 0, picks + length, picks).astype(np.int64)
