@@ -94,6 +94,15 @@ class DataError(UkgeError):
         super().__init__("\n".join(lines), hint=hint)
 
 
+class KindError(DataError, TypeError):
+    """An argument of a type that is not taken."""
+
+    def __init__(self, caller: str, takes: str, given: object, *, hint: str | None = None) -> None:
+        kind = type(given).__name__
+        article = "an" if kind[0].lower() in "aeiou" else "a"
+        super().__init__(f"{caller} takes {takes}, not {article} {kind}", hint=hint)
+
+
 class RuleError(UkgeError):
     """A rule that cannot be read or used."""
 

@@ -60,7 +60,10 @@ def joined_sources(sources: Sequence[pa.Array | None], lengths: Sequence[int]) -
 
 
 def names_column(values: Any, column: str) -> Names:
-    """Return names as Arrow strings (or UTF-8 bytes), without a copy where they are that already."""
+    """Return names as Arrow strings (or UTF-8 bytes), without a copy where they are that already.
+
+    Whole numbers are names too, as long as all are.
+    """
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values if values.type in _NAME_TYPES else values.cast(pa.large_string())
     try:
@@ -74,6 +77,8 @@ def names_column(values: Any, column: str) -> Names:
         what = f"{len(problems):,} names in column {column} hold half a surrogate pair"
         raise DataError(what, problems=problems, hint="Mend these names; they cannot be written as UTF-8.") from None
     except (pa.ArrowTypeError, pa.ArrowInvalid, TypeError) as error:
+        if all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in values):
+            return pa.array([str(value) for value in values], type=pa.large_string())
         what = f"names in column {column} must be text: {error}"
         raise DataError(what, hint="Convert the column to strings first.") from None
 

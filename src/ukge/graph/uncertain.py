@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ukge.errors import DataError, Problem
+from ukge.errors import DataError
 from ukge.graph.checks import NOWHERE, Where, check_confidence
 from ukge.graph.columns import (
     Confidences,
@@ -23,7 +23,7 @@ from ukge.graph.columns import (
     single,
     used_names,
 )
-from ukge.graph.fact import Fact, FactArrays
+from ukge.graph.fact import Fact, FactArrays, rows_of
 from ukge.graph.fingerprint import fingerprint
 from ukge.graph.keys import Keys, triple_keys
 from ukge.graph.selection import HINT, IdColumn, Names, chosen_rows, mask_of
@@ -104,11 +104,7 @@ class UncertainGraph:
     @classmethod
     def from_facts(cls, facts: Iterable[Sequence[Any]]) -> UncertainGraph:
         """Build a graph from (head, relation, tail, confidence[, source]) tuples."""
-        rows = [tuple(fact) for fact in facts]
-        wrong = [i for i, row in enumerate(rows) if len(row) not in (4, 5)]
-        if wrong:
-            problems = [Problem("a fact has 4 or 5 parts", line=i, value=str(rows[i]), place="fact") for i in wrong]
-            raise DataError(f"{len(wrong):,} facts have the wrong number of parts", problems=problems)
+        rows = rows_of(facts, fewest=4)
         source = [row[4] if len(row) == 5 else None for row in rows] if any(len(row) == 5 for row in rows) else None
         columns = [[row[i] for row in rows] for i in range(4)]
         return cls.from_columns(*columns, source=source)
