@@ -8,8 +8,9 @@ same error, `--lr` and `--lr 0.01`. So nobody is told to set a thing that the su
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 SHOWN = 10
@@ -27,6 +28,14 @@ def worded(text: str, wording: Wording) -> str:
 def in_python(name: str, value: str | None) -> str:
     """Write an argument as Python does."""
     return name if value is None else f"{name}={value}"
+
+
+def known_names(name: str, known: Iterable[str]) -> str:
+    """Return what to do about an unknown name: the nearest of the known ones, and all of them."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    start = f"Did you mean '{near[0]}'? " if near else ""
+    return f"{start}Known: {', '.join(names)}."
 
 
 class UkgeError(Exception):
@@ -83,6 +92,15 @@ class DataError(UkgeError):
         if self.count > len(self.problems) > 0:
             lines.append(f"  … and {self.count - len(self.problems):,} more")
         super().__init__("\n".join(lines), hint=hint)
+
+
+class KindError(DataError, TypeError):
+    """An argument of a type that is not taken."""
+
+    def __init__(self, caller: str, takes: str, given: object, *, hint: str | None = None) -> None:
+        kind = type(given).__name__
+        article = "an" if kind[0].lower() in "aeiou" else "a"
+        super().__init__(f"{caller} takes {takes}, not {article} {kind}", hint=hint)
 
 
 class RuleError(UkgeError):

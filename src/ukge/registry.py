@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator
 from importlib.metadata import entry_points
 from typing import Generic, TypeVar
 
-from ukge.errors import ConfigError
+from ukge.errors import ConfigError, known_names
 
 T = TypeVar("T")
 
@@ -37,11 +36,7 @@ class Registry(Generic[T]):
         try:
             return self._known[name]
         except KeyError:
-            near = difflib.get_close_matches(name, self._known, n=1)
-            hint = f"Known: {', '.join(sorted(self._known))}."
-            if near:
-                hint = f"Did you mean '{near[0]}'? {hint}"
-            raise ConfigError(f"unknown {self.kind} '{name}'", hint=hint) from None
+            raise ConfigError(f"unknown {self.kind} '{name}'", hint=known_names(name, sorted(self._known))) from None
 
     def names(self) -> list[str]:
         """Return the known names, sorted."""

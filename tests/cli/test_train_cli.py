@@ -74,7 +74,7 @@ def test_resume_needs_no_more_than_the_run(facts: Path, tmp_path: Path) -> None:
         (["train", "synthetic", "--scorer", "distmul"], ConfigError, "Did you mean 'distmult'"),
         (["train", "synthetic", "--metric", "auc"], ConfigError, "unknown metric 'auc'"),
         (["train", "synthetic", "--preset", "best"], ConfigError, "unknown preset 'best'"),
-        (["train", "synthetic", "--dim", "0"], ConfigError, "model.dim must be at least 1"),
+        (["train", "synthetic", "--dim", "0"], ConfigError, "dim must be at least 1"),
         (["train", "synthetic", "--engine", "fused", "--sampler", "shared"], ConfigError, "--engine torch"),
         (["train", "no-such-file.tsv"], DataError, "no-such-file.tsv"),
         (["train", "--resume", "nowhere"], RunError, "nowhere is not a run directory"),

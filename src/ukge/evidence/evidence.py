@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -23,19 +23,20 @@ from ukge.evidence.impartial import with_expectation
 from ukge.evidence.index import AnyIds, Places
 from ukge.evidence.mixture import mixed_negatives
 from ukge.evidence.ranking import RankHead, fit_rank_head
-from ukge.evidence.settings import Error, EvidenceSettings
+from ukge.evidence.settings import Changes, EvidenceSettings, HeadChanges
 from ukge.evidence.storage import load_evidence, save_evidence
 from ukge.evidence.strong import StrongHead, fit_strong_head
 from ukge.evidence.trees import Floats, Matrix
 from ukge.graph.dataset import Dataset
+from ukge.graph.given import Facts, OneFact, Rows, judged, known_ids
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids, Vocabulary
 from ukge.steps import Steps, Tell
 
 if TYPE_CHECKING:
-    from ukge.evidence.explain import Explanation
+    import pandas as pd
 
-Facts = UncertainGraph | Sequence[Sequence[str]]
+    from ukge.evidence.explain import Explanation
 
 DIRECTORY = "evidence"
 """Where a run directory keeps its evidence."""
@@ -103,20 +104,18 @@ class Evidence:
         models: UKGE | str | Path | Sequence[UKGE | str | Path],
         dataset: Dataset,
         *,
-        error: Error = "squared",
-        seed: int = 0,
         settings: EvidenceSettings | None = None,
         engine: str = "duckdb",
         tell: Tell | None = None,
-        **changes: Any,
+        **changes: Unpack[Changes],
     ) -> Self:
         """Gather evidence from the training facts and fit a head to the validation facts and to negative links.
 
         `models` are trained estimators or run directories of this data set, none, one or several. Nothing of the test
-        part is read. Further settings (see `EvidenceSettings`) may be given by name. `tell` hears what is being done.
+        part is read. Settings (see `EvidenceSettings`) are given by name. `tell` hears what is being done.
         """
         steps = Steps(tell, STEPS)
-        chosen = replace(settings or EvidenceSettings(error=error, seed=seed), **changes)
+        chosen = (settings or EvidenceSettings()).replace(**changes)
         blind = _blind(dataset)
         backbones = backbones_of(models, blind)
         steps.begin(GATHER)
@@ -124,7 +123,7 @@ class Evidence:
         steps.begin(LEARN)
         return cls._of(with_expectation(features, chosen, steps.within), blind, chosen, steps)
 
-    def refit(self, dataset: Dataset, *, tell: Tell | None = None, **changes: Any) -> Self:
+    def refit(self, dataset: Dataset, *, tell: Tell | None = None, **changes: Unpack[HeadChanges]) -> Self:
         """Return another head over the same evidence, with some of the head's settings changed.
 
         `dataset` is the one that the evidence was gathered from: its training facts are not read again. Settings of the
@@ -134,7 +133,7 @@ class Evidence:
         if fixed:
             raise ConfigError(f"{', '.join(fixed)} cannot be changed over the same evidence", hint="Use Evidence.fit.")
         steps = Steps(tell, {step: STEPS[step] for step in (HEAD, BOUNDS, RANKING)})
-        return self._of(self.evidence, self._own(dataset), replace(self.settings, **changes), steps)
+        return self._of(self.evidence, self._own(dataset), self.settings.replace(**changes), steps)
 
     def strong(self, dataset: Dataset, tau: float = 0.85) -> StrongHead:
         """Return a head that says how likely facts have a confidence above τ; `dataset` as for `refit`."""
@@ -195,14 +194,25 @@ class Evidence:
         """The columns of evidence, in order."""
         return self.evidence.names
 
-    def predict(self, facts: Facts, *, assume_holds: bool = False, leave_out: bool = False) -> Floats:
-        """Return the confidence of each fact, given as a graph or as (head, relation, tail) names.
+    @overload
+    def predict(self, facts: OneFact, *, assume_holds: bool = False, leave_out: bool = False) -> float: ...
+    @overload
+    def predict(self, facts: Rows, *, assume_holds: bool = False, leave_out: bool = False) -> Floats: ...
+    @overload
+    def predict(self, facts: pd.DataFrame, *, assume_holds: bool = False, leave_out: bool = False) -> pd.DataFrame: ...
+
+    def predict(self, facts: Any, *, assume_holds: bool = False, leave_out: bool = False) -> Any:
+        """Return the confidence of facts, given and answered as `UKGE.predict` has it.
 
         With `leave_out`, a fact that the known facts hold is judged as if they did not: its own row does not count
         (of several rows of one triple, the first).
         """
-        ids = self.ids(facts)
-        return self.predict_ids(*ids, assume_holds=assume_holds, own=self.own_rows(*ids) if leave_out else None)
+
+        def judge(*ids: Ids) -> Floats:
+            own = self.own_rows(*ids) if leave_out else None
+            return self.predict_ids(*ids, assume_holds=assume_holds, own=own)
+
+        return judged(facts, self.entities, self.relations, judge, "predict")
 
     def predict_ids(
         self, head: AnyIds, relation: AnyIds, tail: AnyIds, *, assume_holds: bool = False, own: Places | None = None
@@ -284,11 +294,20 @@ class Evidence:
         found: Contributions = self.head.contributions(columns, assume_holds=assume_holds)
         return FactContributions(self.feature_names, found.base, found.parts)
 
-    def explain(self, head: str, relation: str, tail: str, **readings: Any) -> Explanation:
-        """Return why a fact, by name, has its confidence; `readings` are those of `ukge.evidence.explain.explain`."""
+    def explain(
+        self,
+        head: str,
+        relation: str,
+        tail: str,
+        *,
+        coverage: float = 0.9,
+        assume_holds: bool = False,
+        leave_out: bool = False,
+    ) -> Explanation:
+        """Return why a fact, by name, has its confidence, with bounds that hold the given share of facts."""
         from ukge.evidence.explain import explain  # noqa: PLC0415 — a use of evidence, loaded when it is asked for
 
-        return explain(self, head, relation, tail, **readings)
+        return explain(self, head, relation, tail, coverage=coverage, assume_holds=assume_holds, leave_out=leave_out)
 
     def unseen_errors(self) -> dict[str, float]:
         """Return the errors on validation facts and negative links, each predicted by a head that did not see it."""
@@ -312,20 +331,7 @@ class Evidence:
 
     def ids(self, facts: Facts) -> tuple[Ids, Ids, Ids]:
         """Return head, relation and tail ids of facts; an unknown name is an error that suggests near ones."""
-        if isinstance(facts, UncertainGraph):
-            if facts.entities == self.entities and facts.relations == self.relations:
-                return facts.head, facts.relation, facts.tail
-            table = facts.facts()
-            names: list[Any] = [table[column] for column in ("head", "relation", "tail")]
-        else:
-            names = [[fact[i] for fact in facts] for i in range(3)]
-        columns = []
-        for values, vocabulary in zip(names, (self.entities, self.relations, self.entities), strict=True):
-            ids = vocabulary.encode(values)
-            if (ids < 0).any():
-                vocabulary.id(str(values[int(np.argmax(ids < 0))]))
-            columns.append(ids)
-        return columns[0], columns[1], columns[2]
+        return known_ids(facts, self.entities, self.relations, "evidence")
 
     def own_rows(self, head: Ids, relation: Ids, tail: Ids) -> Places:
         """Return for each fact the row of `known` that holds it, −1 where there is none."""

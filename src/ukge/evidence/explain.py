@@ -13,9 +13,10 @@ from ukge.evidence.index import Asked, Places
 from ukge.evidence.reasons import OTHER, Reason, subject_of, witness
 
 if TYPE_CHECKING:
-    from ukge.evidence.evidence import Evidence, Facts
+    from ukge.evidence.evidence import Evidence
     from ukge.evidence.head import Contributions
     from ukge.evidence.trees import Matrix
+    from ukge.graph.given import Facts
     from ukge.graph.vocabulary import Ids
 
 __all__ = ["Explanation", "Reason", "explain", "explain_all", "top_reasons"]

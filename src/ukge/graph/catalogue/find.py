@@ -11,7 +11,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from ukge.errors import DataError
+from ukge.errors import DataError, known_names
 from ukge.graph.catalogue.benchmarks import BENCHMARKS, Benchmark, verify
 from ukge.graph.catalogue.fetch import BASE_URLS, NEEDED, fetch
 from ukge.graph.catalogue.folder import find_files, read_folder
@@ -61,9 +61,7 @@ def load(name: str, *, base_urls: Sequence[str] = BASE_URLS) -> Dataset:
 def benchmark(name: str) -> Benchmark:
     """Return what the catalogue knows about benchmark `name`."""
     if name not in BENCHMARKS:
-        near = difflib.get_close_matches(name, BENCHMARKS, n=1)
-        hint = f"Known: {', '.join(BENCHMARKS)}."
-        raise DataError(f"unknown benchmark {name!r}", hint=f"Did you mean '{near[0]}'? {hint}" if near else hint)
+        raise DataError(f"unknown benchmark {name!r}", hint=known_names(name, BENCHMARKS))
     return BENCHMARKS[name]
 
 

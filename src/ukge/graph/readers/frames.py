@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -9,52 +11,82 @@ import pyarrow.compute as pc
 
 from ukge.errors import SHOWN, DataError, Problem
 from ukge.graph.checks import NAME_HINT, Where
-from ukge.graph.columns import confidence_column, names_column
+from ukge.graph.columns import Confidences, Names, confidence_column, names_column
 from ukge.graph.formats import Format
-from ukge.graph.readers.formats import readers
-from ukge.graph.readers.layout import ROLES, ColumnMap, assign_roles
+from ukge.graph.readers.formats import is_from, readers
+from ukge.graph.readers.layout import REQUIRED, TRIPLE, ColumnMap, assign_roles
 from ukge.graph.readers.parsed import Parsed, Request
 
 
-def read_pandas(frame: Any, request: Request, *, columns: ColumnMap | None = None) -> Parsed:
-    """Read the rows of a pandas frame; its index is not looked at."""
-    names = [str(name) for name in frame.columns]
-    where = Where("pandas frame")
-    roles = assign_roles(len(names), header=names, columns=columns, source=where.source)
-    arrays = {role: _series(frame.iloc[:, at], names[at]) for role, at in roles.items()}
-    return parsed_columns(arrays, names, roles, request, where)
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The columns of a table that a fact is made of, by role, with the names of all its columns."""
+
+    arrays: Mapping[str, Any]
+    roles: Mapping[str, int]
+    names: Sequence[str]
+    where: Where
+
+    def label(self, role: str) -> str:
+        """Return what a column is called in errors."""
+        name = self.names[self.roles[role]]
+        return name if name == role else f"{name} ({role})"
+
+    def texts(self, role: str) -> Names:
+        """Return a column of names, which may be whole numbers."""
+        _check_type(self.arrays[role], self.label(role), self.where, _is_name, "names (text or integers)")
+        return names_column(self.arrays[role], self.label(role))
+
+    def ids(self, role: str) -> Any:
+        """Return a column of ids."""
+        return _ids(self.arrays[role], self.label(role), self.where)
+
+    def numbers(self, role: str) -> Confidences:
+        """Return a column of numbers."""
+        _check_type(self.arrays[role], self.label(role), self.where, _is_number, "numbers")
+        return confidence_column(self.arrays[role])
 
 
-def read_arrow(table: Any, request: Request, *, columns: ColumnMap | None = None) -> Parsed:
-    """Read the rows of an Arrow table, record batch, or anything with an Arrow stream."""
-    whole = table if isinstance(table, pa.Table) else _as_table(table)
-    where = Where("Arrow table")
-    roles = assign_roles(whole.num_columns, header=whole.column_names, columns=columns, source=where.source)
-    arrays = {role: whole.column(at) for role, at in roles.items()}
-    return parsed_columns(arrays, whole.column_names, roles, request, where)
+def is_pandas_frame(source: object) -> bool:
+    """Return whether an object is a pandas frame."""
+    return is_from(source, "pandas") and hasattr(source, "columns")
 
 
-def parsed_columns(
-    arrays: dict[str, Any], names: list[str], roles: dict[str, int], request: Request, where: Where
-) -> Parsed:
+def columns_of(table: Any, columns: ColumnMap | None = None, required: Sequence[str] = REQUIRED) -> Columns:
+    """Find out which column of a pandas frame, an Arrow table or stream is which; an index is not looked at."""
+    if is_pandas_frame(table):
+        names, where = [str(name) for name in table.columns], Where("pandas frame")
+    else:
+        table = arrow_table(table)
+        names, where = table.column_names, Where("Arrow table")
+    roles = assign_roles(len(names), header=names, columns=columns, source=where.source, required=required)
+    if isinstance(table, pa.Table):
+        return Columns({role: table.column(at) for role, at in roles.items()}, roles, names, where)
+    return Columns({role: _series(table.iloc[:, at], names[at]) for role, at in roles.items()}, roles, names, where)
+
+
+def read_table(table: Any, request: Request, *, columns: ColumnMap | None = None) -> Parsed:
+    """Read the rows of a pandas frame, an Arrow table, a record batch, or anything with an Arrow stream."""
+    return parsed_columns(columns_of(table, columns), request)
+
+
+def parsed_columns(found: Columns, request: Request) -> Parsed:
     """Return typed columns as raw facts, refusing types that hold neither names nor numbers."""
-    labels = {role: names[at] if names[at] == role else f"{names[at]} ({role})" for role, at in roles.items()}
-    facts = {}
-    for role in ROLES[:3]:
-        holds_ids = request.of(role) is not None
-        facts[role] = (_ids if holds_ids else _names)(arrays[role], labels[role], where)
-    _check_type(arrays["confidence"], labels["confidence"], where, _is_number, "numbers")
+    facts = {role: found.texts(role) if request.of(role) is None else found.ids(role) for role in TRIPLE}
     return Parsed(
         **facts,
-        weight=confidence_column(arrays["confidence"]),
-        source=_names(arrays["source"], labels["source"], where) if "source" in arrays else None,
-        where=where,
-        rows=len(arrays["head"]),
-        ignored_columns=tuple(name for at, name in enumerate(names) if at not in roles.values()),
+        weight=found.numbers("confidence"),
+        source=found.texts("source") if "source" in found.roles else None,
+        where=found.where,
+        rows=len(found.arrays["head"]),
+        ignored_columns=tuple(name for at, name in enumerate(found.names) if at not in found.roles.values()),
     )
 
 
-def _as_table(stream: Any) -> pa.Table:
+def arrow_table(stream: Any) -> pa.Table:
+    """Return an Arrow table as it is, and a record batch or whatever hands out an Arrow stream as one."""
+    if isinstance(stream, pa.Table):
+        return stream
     try:
         return pa.Table.from_batches([stream]) if isinstance(stream, pa.RecordBatch) else pa.table(stream)
     except (TypeError, ValueError, pa.ArrowInvalid) as error:
@@ -67,11 +99,6 @@ def _series(series: Any, name: str) -> pa.Array:
     except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
         array = names_column(series.to_numpy(dtype=object), name)
     return array
-
-
-def _names(array: Any, label: str, where: Where) -> Any:
-    _check_type(array, label, where, _is_name, "names (text or integers)")
-    return names_column(array, label)
 
 
 def _ids(array: Any, label: str, where: Where) -> Any:
@@ -104,5 +131,5 @@ def _is_number(kind: pa.DataType) -> bool:
     return any(check(kind) for check in checks)
 
 
-readers.register("pandas")(Format(read_pandas, module="pandas"))
-readers.register("arrow")(Format(read_arrow, module="pyarrow"))
+readers.register("pandas")(Format(read_table, module="pandas"))
+readers.register("arrow")(Format(read_table, module="pyarrow"))

@@ -12,7 +12,8 @@ from ukge.graph.vocabulary import Vocabulary
 Kind = Literal["name", "id", "number", "text"]
 ColumnMap = Mapping[str, str | int | None]
 
-REQUIRED = ("head", "relation", "tail", "confidence")
+TRIPLE = ("head", "relation", "tail")
+REQUIRED = (*TRIPLE, "confidence")
 ROLES = (*REQUIRED, "source")
 
 # The names by which columns are recognised, best first; case and surrounding white space do not count.
@@ -81,7 +82,13 @@ def is_header(cells: Sequence[str]) -> bool:
 
 
 def assign_roles(
-    width: int, *, header: Sequence[str] | None, columns: ColumnMap | None, source: str | None, line: str = ""
+    width: int,
+    *,
+    header: Sequence[str] | None,
+    columns: ColumnMap | None,
+    source: str | None,
+    line: str = "",
+    required: Sequence[str] = REQUIRED,
 ) -> dict[str, int]:
     """Return the position of every role: as `columns` says, else by recognised name, else by the usual order.
 
@@ -98,7 +105,7 @@ def assign_roles(
         roles = {**roles, **named}
     elif not columns and width == len(ROLES):
         roles["source"] = ROLES.index("source")
-    for place, role in enumerate(REQUIRED):
+    for place, role in enumerate(required):
         if role not in roles:
             if place >= width or place in roles.values():
                 shown = f"columns {', '.join(header)}" if header is not None else f"{width} columns{line}"

@@ -11,7 +11,7 @@ from ukge.errors import DataError
 from ukge.graph.checks import Where
 from ukge.graph.formats import Format
 from ukge.graph.readers.formats import readers
-from ukge.graph.readers.frames import parsed_columns
+from ukge.graph.readers.frames import Columns, parsed_columns
 from ukge.graph.readers.layout import ColumnMap, assign_roles
 from ukge.graph.readers.parsed import Parsed, Request
 
@@ -30,7 +30,7 @@ def read_parquet(path: Path, request: Request, *, columns: ColumnMap | None = No
             source=str(path),
             hint="Fetch or write the file again, or name its true format with format=...",
         ) from None
-    return parsed_columns({role: table[names[at]] for role, at in roles.items()}, names, roles, request, where)
+    return parsed_columns(Columns({role: table[names[at]] for role, at in roles.items()}, roles, names, where), request)
 
 
 readers.register("parquet")(Format(read_parquet, (".parquet", ".pq")))
