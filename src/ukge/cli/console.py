@@ -42,11 +42,15 @@ def note(text: str, console: Console | None = None) -> None:
 
 def fail(error: UkgeError) -> None:
     """Print an error as what is wrong and what to do, without a traceback."""
+    complain("Error", *error.worded(as_flag))
+
+
+def complain(kind: str, what: str, hint: str | None) -> None:
+    """Print what is wrong and what to do."""
     from rich.text import Text
 
     console = err()
-    what, hint = error.worded(as_flag)
-    console.print(Text("Error: ", style="bold red") + Text(what), soft_wrap=True)
+    console.print(Text(f"{kind}: ", style="bold red") + Text(what), soft_wrap=True)
     if hint:
         console.print(Text("What to do: ", style="bold") + Text(hint), soft_wrap=True)
 
