@@ -11,6 +11,8 @@ from ukge.errors import UkgeError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ukge.graph.audit.leaks import Leaks
+
 PIPE_WIDTH = 140
 
 FLAGS = {"scale": "normalise", "overwrite": "force"}
@@ -53,6 +55,16 @@ def complain(kind: str, what: str, hint: str | None) -> None:
     console.print(Text(f"{kind}: ", style="bold red") + Text(what), soft_wrap=True)
     if hint:
         console.print(Text("What to do: ", style="bold") + Text(hint), soft_wrap=True)
+
+
+def tell_leaks(leaks: Leaks, console: Console) -> None:
+    """Print what train gives away of the held-out facts, and what to do about it."""
+    from rich.text import Text
+
+    for line in leaks.lines():
+        console.print(Text(line))
+    if hint := leaks.hint(as_flag):
+        console.print(Text("What to do: ", style="bold") + Text(hint))
 
 
 def as_flag(name: str, value: str | None) -> str:

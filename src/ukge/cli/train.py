@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ukge.cli.console import as_flag, complain, err, note, out, print_json
+from ukge.cli.console import as_flag, complain, err, note, out, print_json, tell_leaks
 from ukge.cli.exit_codes import ExitCode
 from ukge.errors import CollapseWarning, ConfigError
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ukge.config import Config
     from ukge.distributed.training import Job
     from ukge.estimator import UKGE
+    from ukge.graph.audit.leaks import Leaks
     from ukge.train import Trained
 
 
@@ -63,6 +64,7 @@ def train(
         return
     if data is None:
         raise ConfigError("what to train on is missing", hint="Try: ukge train synthetic   or   ukge train FILE.tsv")
+    from ukge.graph.audit.leaks import find_leaks
     from ukge.graph.catalogue import open_dataset
 
     if distributed:
@@ -80,6 +82,9 @@ def train(
     path = out_dir or Path("runs") / f"{dataset.name}-{model}"
     estimator = UKGE(model, config=config)
     title = f"{model} on {dataset.name}: {len(dataset.train):,} facts"
+    leaks = find_leaks(dataset)
+    if not quiet:
+        tell_leaks(leaks, err())
     with told_at_the_end(), TrainingProgress(err(), title, quiet=quiet) as progress:
         estimator.fit(
             dataset,
@@ -90,7 +95,7 @@ def train(
             callbacks=[progress.on_epoch, *_tensorboard(config, path)],
             on_facts=progress.on_facts,
         )
-    _report(estimator, path, as_json=as_json)
+    _report(estimator, path, as_json=as_json, leaks=leaks)
 
 
 def resolved(
@@ -162,10 +167,10 @@ def told_at_the_end() -> Iterator[None]:
         yield
 
 
-def _report(estimator: UKGE, path: Path, *, as_json: bool) -> None:
+def _report(estimator: UKGE, path: Path, *, as_json: bool, leaks: Leaks | None = None) -> None:
     if estimator.trained is None:
         raise ConfigError("training ended without a model")
-    _tell(estimator.trained, estimator.model, path, as_json=as_json)
+    _tell(estimator.trained, estimator.model, path, as_json=as_json, leaks=leaks)
     _end(estimator.trained)
 
 
@@ -175,7 +180,7 @@ def _end(trained: Trained) -> None:
         raise typer.Exit(ExitCode.DEAD)
 
 
-def _tell(trained: Trained, model: str, path: Path, *, as_json: bool) -> None:
+def _tell(trained: Trained, model: str, path: Path, *, as_json: bool, leaks: Leaks | None = None) -> None:
     if as_json:
         print_json(
             {
@@ -187,6 +192,7 @@ def _tell(trained: Trained, model: str, path: Path, *, as_json: bool) -> None:
                 "epochs": trained.epochs,
                 "seconds": round(trained.seconds, 3),
                 "collapsed": _collapse(trained),
+                "leaks": None if leaks is None else leaks.to_dict(),
             }
         )
     else:

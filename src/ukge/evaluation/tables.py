@@ -6,6 +6,7 @@ wider than the terminal is broken into several of some columns each.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -47,7 +48,7 @@ def is_best(figure: Figure, evaluation: Evaluation, table: Table) -> bool:
 
 def half_width(figure: Figure) -> str:
     """Return half the width of the interval, as ±; nothing where there is none."""
-    if figure.interval is None:
+    if figure.interval is None or math.isnan(figure.value):
         return ""
     return f"±{figure.metric.text((figure.interval.high - figure.interval.low) / 2.0)}"
 
@@ -121,6 +122,6 @@ class _Grid:
         figure = row.figure(self.table.name, metric.name)
         best = is_best(figure, self.evaluation, self.table)
         cell = Text(metric.text(figure.value), style="bold" if best else "dim" if row.trivial else "")
-        if not row.trivial and figure.interval is not None:
+        if not row.trivial and half_width(figure):
             cell.append(f"\n{half_width(figure)}", style="not bold dim")
         return cell

@@ -109,7 +109,7 @@ def _row(evaluation: Evaluation, table: Table, row: Row) -> str:
     for metric in columns(evaluation, table):
         figure = row.figure(table.name, metric.name)
         limits = ""
-        if figure.interval is not None and not row.trivial:
+        if figure.interval is not None and half_width(figure) and not row.trivial:
             ends = f"{metric.text(figure.interval.low)} … {metric.text(figure.interval.high)}"
             limits = f'<small title="{evaluation.bootstrap.level:.0%} interval: {ends}">{half_width(figure)}</small>'
         best = ' class="best"' if is_best(figure, evaluation, table) else ""
