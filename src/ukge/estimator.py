@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -9,10 +10,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from ukge.collapse import Collapse
 from ukge.config import Config
 from ukge.engines import resolve
 from ukge.engines.base import GroundRules
-from ukge.errors import ConfigError, DataError, RunError
+from ukge.errors import CollapseWarning, ConfigError, DataError, RunError
 from ukge.graph.catalogue import open_dataset
 from ukge.graph.dataset import Dataset
 from ukge.graph.split import split
@@ -161,9 +163,9 @@ class UKGE:
         entities, relations = self._vocabularies
         note = DataNote(IN_MEMORY, "", "", self.config.runtime.seed)
         run = Run.create(path, self.config, note, entities, relations, None, model=self.model)
-        result = {"metric": self.trained.metric, "best": self.trained.best, "best_epoch": self.trained.best_epoch}
-        run.save_weights(self.trained.parameters, result)
-        run.update(status="finished", result={**result, "epochs": self.trained.epochs})
+        result = self.trained.result()
+        run.save_weights(self.trained.parameters, {name: result[name] for name in ("metric", "best", "best_epoch")})
+        run.update(status="finished", result=result)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -185,6 +187,7 @@ class UKGE:
             result["best_epoch"],
             result["epochs"],
             0.0,
+            collapsed=Collapse(**result["collapsed"]) if "collapsed" in result else None,
         )
         estimator._take(trained, *run.vocabularies)
         return estimator
@@ -216,6 +219,9 @@ class UKGE:
         self.trained = trained
         self.entities, self.relations = entities, relations
         self._predictor = as_model(trained.parameters, self.config)
+        if trained.collapsed is not None:
+            found = trained.collapsed
+            warnings.warn(CollapseWarning(f"{found.seen}: {found.cause}. {found.remedy}"), stacklevel=3)
 
     def _ids(self, facts: UncertainGraph | Sequence[Sequence[str]]) -> tuple[Ids, Ids, Ids]:
         entities, relations = self._vocabularies

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+    from ukge.graph.audit.leaks import Leaks
+
 GAP = 2
 PIPE_WIDTH = 140
 
@@ -60,11 +62,15 @@ def note(text: str, console: Console | None = None) -> None:
 
 def fail(error: UkgeError) -> None:
     """Print an error as what is wrong and what to do, without a traceback."""
+    complain("Error", *error.worded(as_flag))
+
+
+def complain(kind: str, what: str, hint: str | None) -> None:
+    """Print what is wrong and what to do."""
     from rich.text import Text
 
     console = err()
-    what, hint = error.worded(as_flag)
-    _speak(console, Text("Error: ", style="bold red") + Text(what))
+    _speak(console, Text(f"{kind}: ", style="bold red") + Text(what))
     if hint:
         _speak(console, Text("What to do: ", style="bold") + Text(hint))
 
@@ -75,6 +81,16 @@ def _speak(console: Console, text: Text) -> None:
         console.print(text, overflow="fold")
     else:
         console.print(text, soft_wrap=True)
+
+
+def tell_leaks(leaks: Leaks, console: Console) -> None:
+    """Print what train gives away of the held-out facts, and what to do about it."""
+    from rich.text import Text
+
+    for line in leaks.lines():
+        _speak(console, Text(line))
+    if hint := leaks.hint(as_flag):
+        _speak(console, Text("What to do: ", style="bold") + Text(hint))
 
 
 def as_flag(name: str, value: str | None) -> str:

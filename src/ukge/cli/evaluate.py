@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ukge.cli.console import err, note, out, print_json
+from ukge.cli.console import as_flag, err, note, out, print_json
 from ukge.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
@@ -71,11 +71,11 @@ def evaluate(
     plan = prepared([opened], protocol, tau, seed)
     judged = _judged(plan, {name: predictor}, replicates, seed)
     if as_json:
-        print_json(judged.to_dict())
+        print_json(judged.to_dict(as_flag))
     else:
-        out().print(render(judged))
+        out().print(render(judged, as_flag))
     if report is not None:
-        page = write_report(report, judged, plan, predictor, name, opened.run.trace(), asked)
+        page = write_report(report, judged, plan, predictor, name, opened.run.trace(), asked, as_flag)
         note(f"wrote {page}")
 
 

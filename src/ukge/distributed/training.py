@@ -81,11 +81,13 @@ def train_distributed(
         )
         engine = DistributedEngine(data, config, world)
         keeper = ShardKeeper(engine, run)
-        metric = SharedMetric(config.stopping.metric, _metric(prepared, config) if world.first else None, keeper)
+        own = _metric(prepared, config) if world.first else None
+        metric = SharedMetric(config.stopping.metric, own, keeper)
         progress = keeper.checkpoints.load() or Progress()
         world.by_first(lambda: run.truncate_trace(progress.epoch))
-        loop = Loop(config, engine, metric, keeper, list(callbacks) if world.first else [], on_facts, progress)
-        return loop.run_to_end(), run
+        watching = list(callbacks) if world.first else []
+        facts = None if own is None else own.validation
+        return Loop(config, engine, metric, keeper, watching, on_facts, progress, facts).run_to_end(), run
 
 
 def _begin(job: Job, world: World) -> None:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ukge.errors import DataError
+from ukge.errors import DataError, Wording, in_python
 from ukge.evaluation.baselines import baseline_predictors
 from ukge.evaluation.bootstrap import Bootstrap
 from ukge.evaluation.metric import Figure
 from ukge.evaluation.predictions import Predictor
 from ukge.evaluation.protocols import Plan, Settings, protocols
 from ukge.evaluation.tasks import Figures, Table
+from ukge.evaluation.verdicts import Verdict, verdicts
 from ukge.graph.dataset import Dataset
 from ukge.steps import Steps, Tell
 
@@ -49,8 +50,13 @@ class Evaluation:
         """Return the row of a predictor."""
         return next(each for each in self.rows if each.name == name)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values that JSON can hold."""
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Where predictors are no better than what needs no model."""
+        return verdicts(self)
+
+    def to_dict(self, wording: Wording = in_python) -> dict[str, Any]:
+        """Return everything as plain values that JSON can hold; hints name arguments in the words of a surface."""
         return {
             "protocol": self.protocol,
             "about": self.about,
@@ -59,6 +65,7 @@ class Evaluation:
             "seed": self.settings.seed,
             "bootstrap": {"replicates": self.bootstrap.replicates, "level": self.bootstrap.level},
             "notes": list(self.notes),
+            "verdicts": [each.to_dict(wording) for each in self.verdicts],
             "tables": {each.name: each.title for each in self.tables},
             "rows": [
                 {
@@ -92,7 +99,7 @@ def evaluate(
     for name, predictor in predictors.items():
         if predictor.n_entities != known:
             raise DataError(f"{name} knows {predictor.n_entities:,} entities, {plan.dataset.name} has {known:,}")
-    trivial = baseline_predictors(plan.dataset.train)
+    trivial = baseline_predictors(plan.dataset.train, plan.positive_share)
     clash = set(trivial) & set(predictors)
     if clash:
         raise DataError(f"{min(clash)!r} is the name of a trivial baseline", hint="Give the predictor another name.")
