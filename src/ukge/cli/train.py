@@ -42,7 +42,6 @@ def train(
 ) -> None:
     """Learn embeddings from a graph of uncertain facts, and keep the run in a directory."""
     from ukge.estimator import UKGE
-    from ukge.progress import TrainingProgress
 
     if resume is not None:
         if data is not None or settings:
@@ -53,40 +52,29 @@ def train(
         if distributed:
             _train_distributed(None, resume, f"resuming {resume}", as_json=as_json, quiet=quiet)
             return
-        with TrainingProgress(err(), f"resuming {resume}", quiet=quiet) as progress:
-            finished = UKGE.resume(resume, callbacks=[progress.on_epoch], on_facts=progress.on_facts)
-        _report(finished, resume, as_json=as_json)
+        _report(UKGE.resume(resume, progress=not quiet), resume, as_json=as_json)
         return
     if data is None:
         raise ConfigError("what to train on is missing", hint="Try: ukge train synthetic   or   ukge train FILE.tsv")
-    from ukge.graph.catalogue import open_dataset
-
+    path = out_dir or Path("runs") / f"{data_name(data)}-{model}"
     if distributed:
         from ukge.distributed.training import Job, settings_for_ranks
 
         config = resolved(
             model, data, config_file, preset, settings, settings_for_ranks(settings.get("device", "auto"))
         )
-        path = out_dir or Path("runs") / f"{Path(data).name}-{model}"
         job = Job(data, model, config, path, rules, leak_safe)
-        _train_distributed(job, None, f"{model} on {Path(data).name}", as_json=as_json, quiet=quiet)
+        _train_distributed(job, None, f"{model} on {data_name(data)}", as_json=as_json, quiet=quiet)
         return
-    config = resolved(model, data, config_file, preset, settings)
-    dataset = open_dataset(data, seed=config.runtime.seed, leak_safe=leak_safe)
-    path = out_dir or Path("runs") / f"{dataset.name}-{model}"
-    estimator = UKGE(model, config=config)
-    title = f"{model} on {dataset.name}: {len(dataset.train):,} facts"
-    with TrainingProgress(err(), title, quiet=quiet) as progress:
-        estimator.fit(
-            dataset,
-            rules=rules,
-            out=path,
-            reference=str(Path(data).resolve()) if Path(data).exists() else data,
-            leak_safe=leak_safe,
-            callbacks=[progress.on_epoch, *_tensorboard(config, path)],
-            on_facts=progress.on_facts,
-        )
+    estimator = UKGE(model, config=resolved(model, data, config_file, preset, settings))
+    estimator.fit(data, rules=rules, out=path, leak_safe=leak_safe, progress=not quiet)
     _report(estimator, path, as_json=as_json)
+
+
+def data_name(data: str) -> str:
+    """Return what a data set is called: its name in the catalogue, or that of its directory or file."""
+    path = Path(data).resolve()
+    return path.name.split(".")[0] if path.is_file() else path.name
 
 
 def resolved(
@@ -112,14 +100,6 @@ def resolved(
     return config.replace(**settings)
 
 
-def _tensorboard(config: Config, path: Path) -> list[Any]:
-    if not config.runtime.tensorboard:
-        return []
-    from ukge.tensorboard import TensorBoardCallback
-
-    return [TensorBoardCallback(path / "tensorboard")]
-
-
 def _train_distributed(job: Job | None, resume: Path | None, title: str, *, as_json: bool, quiet: bool) -> None:
     """Train as one of the ranks; the first one alone speaks."""
     import os
@@ -130,12 +110,9 @@ def _train_distributed(job: Job | None, resume: Path | None, title: str, *, as_j
     from ukge.progress import TrainingProgress
 
     speaks = os.environ.get("RANK", "0") == "0"
-    watching = [] if job is None else _tensorboard(job.config, job.out)
     try:
         with TrainingProgress(err(), title, quiet=quiet or not speaks) as progress:
-            trained, run = train_distributed(
-                job, resume, callbacks=[progress.on_epoch, *watching], on_facts=progress.on_facts
-            )
+            trained, run = train_distributed(job, resume, callbacks=[progress.on_epoch], on_facts=progress.on_facts)
     except FirstRankError:
         raise typer.Exit(2) from None
     if speaks:
