@@ -221,6 +221,16 @@ class UKGE(EstimatorSettings):
         """The trained model by ids."""
         return self._done().predictor
 
+    def __repr__(self) -> str:
+        changed = ", ".join([repr(self.model), *(f"{name}={value!r}" for name, value in self.changed().items())])
+        return f"UKGE({changed})" if self._learnt is None else f"UKGE({changed}), {self._learnt.told()}"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: how the training went."""
+        from ukge.graph.notebook import card  # noqa: PLC0415 — for notebooks
+
+        return card(repr(self), *([] if self._learnt is None else self._learnt.pictures()))
+
     def __sklearn_is_fitted__(self) -> bool:
         """Say to scikit-learn whether the model is trained."""
         return self._learnt is not None

@@ -17,7 +17,7 @@ from ukge.choices import (
 )
 from ukge.config import Config
 from ukge.errors import ConfigError, known_names
-from ukge.variants import variant
+from ukge.variants import variant, variants
 
 
 @dataclass(eq=False, repr=False)
@@ -84,6 +84,17 @@ class EstimatorSettings:
         model, config = own.pop("model"), own.pop("config")
         base = variant(model) if config is None else config
         return base.replace(**{name: value for name, value in own.items() if value is not None})
+
+    def changed(self) -> dict[str, Any]:
+        """Return the settings that differ from the model's own; which engine `auto` came to is none."""
+        settings = self.settings
+        own = (variant(self.model) if self.model in variants else Config()).replace(engine=settings.runtime.engine)
+        return {
+            name: value
+            for section, values in settings.to_dict().items()
+            for name, value in values.items()
+            if value != own.to_dict()[section][name]
+        }
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 — scikit-learn passes it
         """Return the keywords as they were given; None stands for those that were not."""

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ukge.errors import ConfigError, DataError, RunError
+from ukge.graph.notebook import figure
+from ukge.graph.pictures import curve
 from ukge.graph.vocabulary import Vocabulary
 from ukge.keepers import as_model
 from ukge.learning_data import IN_MEMORY
@@ -80,6 +82,23 @@ class Learnt:
             parts, each = ("x",), table.shape[1]
         columns = [f"{part}{at}" for part in parts for at in range(each)]
         return pd.DataFrame(table, index=pd.Index(list(names), name=kind), columns=columns, copy=True)
+
+    def told(self) -> str:
+        """Say what it was trained on, and how well."""
+        facts = "" if self.note.facts is None else f"{self.note.facts:,} facts of "
+        best = "" if self.trained.best is None else f": validation {self.trained.metric} {self.trained.best:.5f}"
+        when = f" in epoch {self.trained.best_epoch} of {self.trained.epochs}" if best else ""
+        return f"trained on {facts}{len(self.entities):,} entities and {len(self.relations):,} relations{best}{when}"
+
+    def pictures(self) -> list[str]:
+        """Return, as HTML, how the loss and the validation metric went."""
+        loss = curve([(line["epoch"], line["loss"]) for line in self.trace], "loss")
+        values = [(line["epoch"], line["value"]) for line in self.trace if line["value"] is not None]
+        metric = f"validation {self.trained.metric}"
+        return [
+            figure("loss", loss),
+            figure(f"{metric}, ● chosen", curve(values, metric, best=self.trained.best_epoch)),
+        ]
 
     def save(self, path: str | Path, model: str) -> None:
         """Write a run directory, which says of the data how much there was, not where it is."""

@@ -57,7 +57,7 @@ class EpochEvent:
 Callback = Callable[[EpochEvent], None]
 
 
-@dataclass
+@dataclass(repr=False)
 class Trained:
     """What training found: the weights of the best epoch, and how it went."""
 
@@ -69,6 +69,10 @@ class Trained:
     epochs: int
     seconds: float
     events: list[EpochEvent] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        best = "" if self.best is None else f"validation {self.metric} {self.best:.5f} in epoch {self.best_epoch}, "
+        return f"Trained({best}{self.epochs} epochs)"
 
     def model(self, device: str = "cpu") -> Model:
         """Return the model that predicts with these weights."""
