@@ -116,7 +116,19 @@ class RunError(UkgeError):
 
 
 class UkgeWarning(UserWarning):
-    """Something the user asked for came out other than asked; the message says how and why."""
+    """Something the user asked for came out other than asked; the message says how and why, in Python's words."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        super().__init__(worded(what, in_python))
+
+    def worded(self, wording: Wording) -> str:
+        """Return the message in the words of a surface."""
+        return worded(self._what, wording)
+
+
+class CollapseWarning(UkgeWarning):
+    """A model predicts the same for everything."""
 
 
 def _shorten(value: str, width: int = 60) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, overload
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from ukge.config import Config
 from ukge.engines import resolve
 from ukge.engines.base import GroundRules
-from ukge.errors import ConfigError, DataError, RunError
+from ukge.errors import CollapseWarning, ConfigError, DataError, RunError
 from ukge.estimator_settings import EstimatorSettings
 from ukge.graph.dataset import Dataset
 from ukge.graph.given import Facts, OneFact, Rows, all_known, confidences, judged, query_of, tell_unknown, triples
@@ -82,11 +83,12 @@ class UKGE(EstimatorSettings):
         if out is not None:
             run = Run.create(out, settings, note, dataset.entities, dataset.relations, ground, model=self.model)
         try:
-            self._learn(settings, dataset, ground, run, note, progress, watching, on_facts)
+            learnt = self._learn(settings, dataset, ground, run, note, progress, watching, on_facts)
         except ConfigError:
             if run is not None:
                 run.discard_if_untrained()
             raise
+        self._take(learnt)
         return self
 
     @classmethod
@@ -122,7 +124,9 @@ class UKGE(EstimatorSettings):
                 )
         estimator = cls(run.manifest()["model"], config=settings)
         watching = [*on_request(settings, run.path), *callbacks]
-        estimator._learn(settings, dataset, run.rules, run, note, progress, watching, on_facts, resume=True)
+        estimator._take(
+            estimator._learn(settings, dataset, run.rules, run, note, progress, watching, on_facts, resume=True)
+        )
         return estimator
 
     @overload
@@ -198,7 +202,7 @@ class UKGE(EstimatorSettings):
         run = Run.open(path)
         learnt = Learnt.load(run)
         estimator = cls(run.manifest()["model"], config=learnt.trained.config)
-        estimator._learnt = learnt
+        estimator._take(learnt)
         return estimator
 
     @property
@@ -247,7 +251,7 @@ class UKGE(EstimatorSettings):
         on_facts: Callable[[int], None] | None,
         *,
         resume: bool = False,
-    ) -> None:
+    ) -> Learnt:
         from ukge.progress import watched_training  # noqa: PLC0415 — Rich takes time to load
 
         what = f"{self.model} on {dataset.name}" if run is None or not resume else f"resuming {run.path}"
@@ -264,7 +268,13 @@ class UKGE(EstimatorSettings):
                 on_facts=counting,
             )
         trace = [event.line() for event in trained.events] if run is None else run.trace()
-        self._learnt = Learnt(trained, dataset.entities, dataset.relations, note, trace)
+        return Learnt(trained, dataset.entities, dataset.relations, note, trace)
+
+    def _take(self, learnt: Learnt) -> None:
+        self._learnt = learnt
+        if learnt.trained.collapsed is not None:
+            found = learnt.trained.collapsed
+            warnings.warn(CollapseWarning(f"{found.seen}: {found.cause}. {found.remedy}"), stacklevel=3)
 
     def _done(self) -> Learnt:
         if self._learnt is None:

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ukge.collapse import Collapse
 from ukge.errors import ConfigError, DataError, RunError
 from ukge.graph.notebook import figure
 from ukge.graph.pictures import curve
@@ -106,11 +107,11 @@ class Learnt:
         seed = trained.config.runtime.seed
         note = DataNote(IN_MEMORY, "", "", seed, facts=self.note.facts, mean=self.note.mean)
         run = Run.create(path, trained.config, note, *self.names, None, model=model)
-        result = {"metric": trained.metric, "best": trained.best, "best_epoch": trained.best_epoch}
-        run.save_weights(trained.parameters, result)
+        result = trained.result()
+        run.save_weights(trained.parameters, {name: result[name] for name in ("metric", "best", "best_epoch")})
         for line in self.trace:
             run.append_trace(line)
-        run.update(status="finished", result={**result, "epochs": trained.epochs})
+        run.update(status="finished", result=result)
 
     @classmethod
     def load(cls, run: Run) -> Learnt:
@@ -123,5 +124,6 @@ class Learnt:
             )
         result = manifest["result"]
         figures = {name: result[name] for name in ("metric", "best", "best_epoch", "epochs")}
-        trained = Trained(run.load_weights(), run.config, seconds=0.0, **figures)
+        collapsed = Collapse(**result["collapsed"]) if "collapsed" in result else None
+        trained = Trained(run.load_weights(), run.config, seconds=0.0, collapsed=collapsed, **figures)
         return cls(trained, *run.vocabularies, run.data, run.trace())

@@ -56,7 +56,7 @@ class LiveBars:
         self.live = console.is_terminal and not console.is_dumb_terminal and not quiet
         rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
         self.bar = Progress(
-            BarColumn(bar_width=16),
+            BarColumn(bar_width=12),
             TextColumn("{task.percentage:>3.0f} %", table_column=Column(no_wrap=True)),
             TextColumn("{task.fields[news]}", markup=False, table_column=rest),
             console=console,
@@ -112,7 +112,7 @@ class LiveBars:
 class TrainingProgress(LiveBars):
     """A bar over the epochs with time left, loss, validation metric and facts per second."""
 
-    def __init__(self, console: Console, title: str, *, quiet: bool) -> None:
+    def __init__(self, console: Console, title: str = "", *, quiet: bool = False) -> None:
         super().__init__(console, title, quiet=quiet)
         self.task = self.bar.add_task("", total=None, news="starting")
         self.event: EpochEvent | None = None
@@ -138,8 +138,8 @@ class TrainingProgress(LiveBars):
         self.event, self.done, self.since = event, 0, time.monotonic()
         share = event.epoch / event.epochs
         epoch, left = f"epoch {event.epoch}/{event.epochs}", self.clock.left(share)
-        loss, speed = f"loss {event.loss:.5f}", f"{_thousands(event.facts / max(event.seconds, 1e-9))} facts/s"
-        best = "" if event.best is None else f"{event.metric} {event.best:.5f} (epoch {event.best_epoch})"
+        loss, speed = f"loss {event.loss:.4f}", f"{_thousands(event.facts / max(event.seconds, 1e-9))} facts/s"
+        best = "" if event.best is None else f"best {event.metric} {event.best:.4f}"
         self.show(self.task, share, epoch, left, loss, best, speed)
         value = "" if event.value is None else f"{event.metric} {event.value:.5f}"
         self.line(f"{epoch} ({share:.0%})", loss, value, speed, left, hurry=event.value is not None)

@@ -14,12 +14,12 @@ import numpy as np
 
 from ukge.config import Config
 from ukge.engines.base import GroundRules
-from ukge.errors import ConfigError, RunError
+from ukge.errors import ConfigError, RunError, in_python, worded
 from ukge.graph.dataset import Dataset
 from ukge.learning_data import ground_rules, opened
 from ukge.memory import estimate, refuse_if_too_large
 from ukge.search_spaces import Space, defaults_in, grid, space_for
-from ukge.studies import COMPLETE, FAILED, PRUNED, Study, TrialSummary, open_study
+from ukge.studies import COMPLETE, DEAD, FAILED, PRUNED, Study, TrialSummary, open_study
 from ukge.train import EpochEvent, train
 from ukge.validation import metrics
 from ukge.variants import variant
@@ -69,8 +69,9 @@ def tune(
 
     Settings given by name are fixed and not searched; `config` holds those that are neither searched nor fixed. The
     search ends with `trials` trials in all (the whole grid, or 50 where the space has no end), or begins no new one
-    after `timeout` seconds of this call. A trial that diverges, or does not fit into memory, is recorded as failed.
-    The best settings so far are in `best.toml`; the same call goes on with a search that was interrupted.
+    after `timeout` seconds of this call. A trial that diverges, or does not fit into memory, is recorded as failed, one
+    that predicts the same for everything as dead: neither can be the best. The best settings so far are in
+    `best.toml`; the same call goes on with a search that was interrupted.
     """
     base = (variant(model) if config is None else config).replace(**fixed)
     for name, value in (("trials", trials), ("timeout", timeout)):
@@ -168,6 +169,9 @@ class _Search:
             return self.study.finish(trial, FAILED, note=error.what)
         if trained.best is None or not math.isfinite(trained.best):
             return self.study.finish(trial, FAILED, note=f"its validation {trained.metric} is {trained.best}")
+        if trained.collapsed is not None and not trained.collapsed.harmless:
+            note = f"one prediction for everything: {worded(trained.collapsed.cause, in_python)}"
+            return self.study.finish(trial, DEAD, value=trained.best, note=note)
         return self.study.finish(trial, COMPLETE, value=trained.best)
 
     def _refuse_if_too_large(self, config: Config) -> None:

@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ukge.cli import app
+from ukge.cli.exit_codes import ExitCode
 from ukge.errors import UkgeError
 from ukge.graph.synthetic import generate
 from ukge.graph.writers import write
@@ -120,3 +121,13 @@ def test_a_search_killed_at_any_moment_goes_on_with_the_same_command(facts: Path
     assert ended(gone_on) == ended(whole)
     assert [trial["state"] for trial in gone_on["trials"]].count("interrupted") <= 1
     assert (tmp_path / "cut" / "best.toml").read_bytes() == (tmp_path / "whole" / "best.toml").read_bytes()
+
+
+def test_a_search_that_finds_nothing_alive_says_so(facts: Path, tmp_path: Path) -> None:
+    dead = ("--dim", "8", "--batch-size", "64", "--epochs", "60", "--rules", "none", "--l2", "5", "--lr", "0.01")
+    arguments = ["tune", str(facts), "--out", str(tmp_path / "study"), "--threads", "1", "--space", "near", *dead]
+    result = CliRunner().invoke(app, [*arguments, "--negative-weight", "1", "--quiet"])
+    assert result.exit_code == ExitCode.DEAD
+    assert "one prediction for everything" in " ".join(result.stdout.split())
+    assert "Nothing learnt: no trial ended with more than one prediction for everything" in result.stderr
+    assert not (tmp_path / "study" / "best.toml").exists()

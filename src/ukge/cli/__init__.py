@@ -11,12 +11,13 @@ import typer
 from ukge.cli.audit import audit
 from ukge.cli.compare import compare
 from ukge.cli.complete import complete
-from ukge.cli.console import fail, note
+from ukge.cli.console import as_flag, fail, note
 from ukge.cli.data import app as data_app
 from ukge.cli.demo import demo
 from ukge.cli.doubt import doubt
 from ukge.cli.evaluate import evaluate
 from ukge.cli.evidence import evidence_app
+from ukge.cli.exit_codes import ExitCode
 from ukge.cli.explain import explain
 from ukge.cli.fuse import fuse
 from ukge.cli.knobs import with_knobs
@@ -72,15 +73,15 @@ def main() -> None:
         app()
     except UkgeError as error:
         fail(error)
-        sys.exit(2)
+        sys.exit(ExitCode.MISTAKE)
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(ExitCode.INTERRUPTED)
     except BrokenPipeError:
-        sys.exit(141)
+        sys.exit(ExitCode.PIPE)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         fail(UkgeError(f"{where}{error.strerror or error}", hint="Check the path, its permissions and the disk."))
-        sys.exit(2)
+        sys.exit(ExitCode.MISTAKE)
 
 
 def _tell(
@@ -92,7 +93,7 @@ def _tell(
     line: str | None = None,
 ) -> None:
     """Show our own warnings as notes to the user, and those of others as Python does."""
-    if issubclass(category, UkgeWarning):
-        note(str(message))
+    if isinstance(message, UkgeWarning):
+        note(message.worded(as_flag))
     else:
         (file or sys.stderr).write(warnings.formatwarning(message, category, filename, lineno, line))

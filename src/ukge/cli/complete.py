@@ -33,10 +33,11 @@ def complete(
     from ukge.evidence.complete import complete as complete_graph
     from ukge.graph.readers import read
     from ukge.graph.writers import write
+    from ukge.progress import WorkProgress
 
     evidence = Evidence.load(run)
     seen = [read(path) for path in exclude or ()]
-    with err().status("") as status:
+    with WorkProgress(err()) as progress:
         found = complete_graph(
             evidence,
             relations=relation,
@@ -44,7 +45,7 @@ def complete(
             k=k,
             typed=typed,
             seen=seen,
-            tell=status.update,
+            tell=progress.tell,
         )
     if out_file is not None and len(found):
         write(found, out_file)

@@ -26,10 +26,11 @@ def doubt(
 
     from ukge.evidence import Evidence
     from ukge.evidence.doubt import doubt as doubt_facts
+    from ukge.progress import WorkProgress
 
     evidence = Evidence.load(run)
-    with err().status("judging every observed fact by the others"):
-        found = doubt_facts(evidence, k=k, relations=relation)
+    with WorkProgress(err(), "judging every observed fact by the others") as progress:
+        found = doubt_facts(evidence, k=k, relations=relation, tell=progress.tell)
     if out_file is not None:
         import pyarrow as pa
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ukge.cli.console import err, note, out, print_json
+from ukge.cli.console import as_flag, err, note, out, print_json
 from ukge.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
@@ -71,11 +71,11 @@ def evaluate(
     plan = prepared([opened], protocol, tau, seed)
     judged = _judged(plan, {name: predictor}, replicates, seed)
     if as_json:
-        print_json(judged.to_dict())
+        print_json(judged.to_dict(as_flag))
     else:
-        out().print(render(judged))
+        out().print(render(judged, as_flag))
     if report is not None:
-        page = write_report(report, judged, plan, predictor, name, opened.run.trace(), asked)
+        page = write_report(report, judged, plan, predictor, name, opened.run.trace(), asked, as_flag)
         note(f"wrote {page}")
 
 
@@ -113,12 +113,12 @@ def _evidence_of(opened: OpenedRun, protocol: str) -> Predictor:
 def _judged(plan: Plan, predictors: Mapping[str, Predictor], replicates: int, seed: int) -> Evaluation:
     from ukge.evaluation.bootstrap import Bootstrap
     from ukge.evaluation.evaluate import evaluate as evaluate_plan
+    from ukge.progress import WorkProgress
 
-    console = err()
-    with console.status("") as status:
+    with WorkProgress(err()) as progress:
         return evaluate_plan(
             plan,
             predictors,
             bootstrap=Bootstrap(replicates, seed=seed),
-            tell=lambda name: status.update(f"{plan.protocol} on {plan.dataset.name}: {name}"),
+            tell=progress.tell,
         )

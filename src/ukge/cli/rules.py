@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ukge.cli.console import err, note, out, print_json
+from ukge.cli.console import GAP, err, note, out, plain_table, print_json
 from ukge.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ukge.logic.measures import ScoredRule
     from ukge.logic.mining import MinedRules
     from ukge.logic.rules import Rule
+
+ROOM_FOR_RULE = 44
+"""Columns that a rule needs to be read."""
 
 rules_app = typer.Typer(help="Mine rules, look at them, measure them, ground them.", no_args_is_help=True)
 
@@ -74,6 +77,7 @@ def mine(
     """Find all rules of the training facts, measure them, and print the best."""
     from ukge.logic.mining import MiningSettings
     from ukge.logic.mining import mine as find
+    from ukge.progress import WorkProgress
 
     dataset = _open(data)
     asked = MiningSettings(
@@ -85,8 +89,9 @@ def mine(
         keep_redundant=redundant,
         top=top,
     )
-    with _engine(engine, memory) as running, err().status(f"mining {len(dataset.train):,} facts"):
-        found = find(dataset.train, asked, engine=running)
+    title = f"mining {len(dataset.train):,} facts"
+    with _engine(engine, memory) as running, WorkProgress(err(), title) as progress:
+        found = find(dataset.train, asked, engine=running, tell=progress.tell)
     scored = _weighted(found, weights)
     for line in found.report.lines():
         note(line)
@@ -194,14 +199,16 @@ def ground_rules(
 ) -> None:
     """Fill rules with strong facts and write the ground rules for unseen heads."""
     from ukge.logic.grounding import GroundingSettings, ground
+    from ukge.progress import WorkProgress
 
     dataset = _open(data)
     settings = GroundingSettings(
         strong=_strong(strong, dataset), unseen_only=not observed, distinct=distinct, best_only=best, budget=budget
     )
     by_id = out_file.suffix == ".parquet"
-    with _engine(engine, memory) as running, err().status("grounding"):
-        found = ground(dataset.train, _read(rules, form), settings, out=out_file if by_id else None, engine=running)
+    wanted, place = _read(rules, form), out_file if by_id else None
+    with _engine(engine, memory) as running, WorkProgress(err(), f"grounding {len(wanted):,} rules") as progress:
+        found = ground(dataset.train, wanted, settings, out=place, engine=running, tell=progress.tell)
     if not by_id:
         from ukge.graph.writers import write
 
@@ -269,25 +276,30 @@ def _named(row: dict[str, Any], graph: UncertainGraph) -> dict[str, Any]:
 
 
 def _print_table(scored: Sequence[ScoredRule], title: str) -> None:
-    from rich.table import Table
+    """Print rules with as many of their measures as the terminal has room for, the telling ones first."""
+    from rich.text import Text
 
-    table = Table(title=title, title_justify="left")
-    table.add_column("rule", overflow="fold", ratio=1)
-    for name in ("weight", "hit ratio", "support", "implied", "coverage", "conf.", "PCA", "error", "lift"):
+    console = out()
+    columns = {
+        "weight": [f"{one.rule.weight:.3f}" for one in scored],
+        "hit ratio": [f"{one.measures.hit_ratio:.1%}" for one in scored],
+        "support": [f"{one.measures.support:,}" for one in scored],
+        "implied": [f"{one.measures.implied:,}" for one in scored],
+        "coverage": [f"{one.measures.head_coverage:.1%}" for one in scored],
+        "conf.": [f"{one.measures.confidence:.3f}" for one in scored],
+        "PCA": [f"{one.measures.pca_confidence:.3f}" for one in scored],
+        "error": [f"{one.measures.error:.3f}" for one in scored],
+        "lift": [f"{one.measures.lift:.2f}" for one in scored],
+    }
+    widths = [max(len(name), *map(len, cells), 0) + GAP for name, cells in columns.items()]
+    fitting = [name for at, name in enumerate(columns) if ROOM_FOR_RULE + sum(widths[: at + 1]) <= console.width]
+    table = plain_table(title)
+    table.add_column("rule", overflow="fold")
+    for name in fitting:
         table.add_column(name, justify="right", no_wrap=True)
-    for one in scored:
-        figures = one.measures
+    for row, one in enumerate(scored):
         body = " & ".join(str(atom) for atom in one.rule.body)
-        table.add_row(
-            f"{body} -> {one.rule.head}",
-            f"{one.rule.weight:.3f}",
-            f"{figures.hit_ratio:.1%}",
-            f"{figures.support:,}",
-            f"{figures.implied:,}",
-            f"{figures.head_coverage:.1%}",
-            f"{figures.confidence:.3f}",
-            f"{figures.pca_confidence:.3f}",
-            f"{figures.error:.3f}",
-            f"{figures.lift:.2f}",
-        )
-    out().print(table)
+        table.add_row(Text(f"{body} -> {one.rule.head}"), *(columns[name][row] for name in fitting))
+    console.print(table)
+    if len(fitting) < len(columns):
+        note("a wider terminal, --json and --out show more measures: " + ", ".join([*columns][len(fitting) :]))

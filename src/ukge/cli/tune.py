@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ukge.cli.console import err, out, print_json
+from ukge.cli.console import complain, err, out, plain_table, print_json
+from ukge.cli.exit_codes import ExitCode
 from ukge.cli.train import resolved
 
 if TYPE_CHECKING:
@@ -73,26 +74,32 @@ def tune(
         )
     if as_json:
         print_json(_as_json(result))
-        return
-    out().print(_table(result))
-    if result.best is None:
+    else:
+        out().print(_table(result))
+        _tell_best(result)
+    if result.best is None and any(trial.state == "dead" for trial in result.trials):
+        hint = "Search --l2 and --lr too, with --space near, or fix a lower --l2."
+        complain("Nothing learnt", "no trial ended with more than one prediction for everything", hint)
+        raise typer.Exit(ExitCode.DEAD)
+
+
+def _tell_best(result: TuneResult) -> None:
+    if result.best is not None:
+        out().print(
+            f"best validation {result.metric} [bold]{result.best.value:.5f}[/] in trial {result.best.number}; "
+            f"its settings are in [bold]{result.directory / 'best.toml'}[/]"
+        )
+    elif not any(trial.state == "dead" for trial in result.trials):
         out().print("no trial came to an end; there is no best setting yet")
-        return
-    out().print(
-        f"best validation {result.metric} [bold]{result.best.value:.5f}[/] in trial {result.best.number}; "
-        f"its settings are in [bold]{result.directory / 'best.toml'}[/]"
-    )
 
 
 def _table(result: TuneResult) -> Table:
-    from rich.table import Table
-
-    table = Table(title=f"{len(result.trials)} trials, best first")
+    table = plain_table(f"{len(result.trials)} trials, best first")
     for column in ("trial", "state", result.metric, "epoch", "seconds"):
         table.add_column(column, justify="left" if column == "state" else "right")
     names = list(dict.fromkeys(name for trial in result.trials for name in trial.settings))
     for name in names:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", overflow="fold")
     failed = any(trial.note for trial in result.trials)
     if failed:
         table.add_column("why", overflow="fold")
@@ -112,7 +119,7 @@ def _table(result: TuneResult) -> Table:
 
 def _best_first(result: TuneResult) -> list[TrialSummary]:
     sign = -1.0 if result.higher_is_better else 1.0
-    order = {"complete": 0, "pruned": 1}
+    order = {"complete": 0, "dead": 1, "pruned": 1}
     return sorted(
         result.trials,
         key=lambda trial: (order.get(trial.state, 2), float("inf") if trial.value is None else sign * trial.value),

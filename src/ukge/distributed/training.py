@@ -65,7 +65,7 @@ def train_distributed(
     """
     path = resume if resume is not None else job.out if job is not None else Path()
     config = Run(path).config if job is None else job.config
-    watching = [*on_request(config, path), *callbacks]
+    boards = on_request(config, path)
     with joined(config.runtime.device) as world:
         run = Run(path)
         world.by_first(lambda: _open(path) if job is None else _begin(job, world))
@@ -83,11 +83,13 @@ def train_distributed(
         )
         engine = DistributedEngine(data, config, world)
         keeper = ShardKeeper(engine, run)
-        metric = SharedMetric(config.stopping.metric, _metric(prepared, config) if world.first else None, keeper)
+        own = _metric(prepared, config) if world.first else None
+        metric = SharedMetric(config.stopping.metric, own, keeper)
         progress = keeper.checkpoints.load() or Progress()
         world.by_first(lambda: run.truncate_trace(progress.epoch))
-        loop = Loop(config, engine, metric, keeper, watching if world.first else [], on_facts, progress)
-        return loop.run_to_end(), run
+        watching = [*boards, *callbacks] if world.first else []
+        facts = None if own is None else own.validation
+        return Loop(config, engine, metric, keeper, watching, on_facts, progress, facts).run_to_end(), run
 
 
 def _begin(job: Job, world: World) -> None:

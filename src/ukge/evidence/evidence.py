@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack, overload
@@ -31,6 +31,7 @@ from ukge.graph.dataset import Dataset
 from ukge.graph.given import Facts, OneFact, Rows, judged, known_ids
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids, Vocabulary
+from ukge.steps import Steps, Tell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +46,16 @@ GATHERING = frozenset({"strong", "min_hit_ratio", "expectation_trees"})
 
 FEWEST_FACTS = 50
 """Validation facts that a head needs."""
+
+GATHER, LEARN, HEAD, BOUNDS, RANKING = (
+    "mining rules and gathering evidence",
+    "learning from the known facts",
+    "fitting the head",
+    "fitting the bounds",
+    "fitting the ranking",
+)
+STEPS = {GATHER: 3, LEARN: 12, HEAD: 55, BOUNDS: 12, RANKING: 18}
+"""What fitting does, with the share of its time that each step took on the paper's graphs."""
 
 
 def keeps_evidence(path: Path) -> bool:
@@ -95,7 +106,7 @@ class Evidence:
         *,
         settings: EvidenceSettings | None = None,
         engine: str = "duckdb",
-        tell: Callable[[str], None] | None = None,
+        tell: Tell | None = None,
         **changes: Unpack[Changes],
     ) -> Self:
         """Gather evidence from the training facts and fit a head to the validation facts and to negative links.
@@ -103,18 +114,16 @@ class Evidence:
         `models` are trained estimators or run directories of this data set, none, one or several. Nothing of the test
         part is read. Settings (see `EvidenceSettings`) are given by name. `tell` hears what is being done.
         """
-        say = tell or (lambda _: None)
+        steps = Steps(tell, STEPS)
         chosen = (settings or EvidenceSettings()).replace(**changes)
         blind = _blind(dataset)
         backbones = backbones_of(models, blind)
-        say("mining rules and gathering evidence")
+        steps.begin(GATHER)
         features = gather(blind.train, backbones, chosen, engine)
-        say("learning from the known facts")
-        return cls._of(with_expectation(features, chosen), blind, chosen, say)
+        steps.begin(LEARN)
+        return cls._of(with_expectation(features, chosen, steps.within), blind, chosen, steps)
 
-    def refit(
-        self, dataset: Dataset, *, tell: Callable[[str], None] | None = None, **changes: Unpack[HeadChanges]
-    ) -> Self:
+    def refit(self, dataset: Dataset, *, tell: Tell | None = None, **changes: Unpack[HeadChanges]) -> Self:
         """Return another head over the same evidence, with some of the head's settings changed.
 
         `dataset` is the one that the evidence was gathered from: its training facts are not read again. Settings of the
@@ -123,7 +132,8 @@ class Evidence:
         fixed = sorted(GATHERING & changes.keys())
         if fixed:
             raise ConfigError(f"{', '.join(fixed)} cannot be changed over the same evidence", hint="Use Evidence.fit.")
-        return self._of(self.evidence, self._own(dataset), self.settings.replace(**changes), tell or (lambda _: None))
+        steps = Steps(tell, {step: STEPS[step] for step in (HEAD, BOUNDS, RANKING)})
+        return self._of(self.evidence, self._own(dataset), self.settings.replace(**changes), steps)
 
     def strong(self, dataset: Dataset, tau: float = 0.85) -> StrongHead:
         """Return a head that says how likely facts have a confidence above τ; `dataset` as for `refit`."""
@@ -139,12 +149,12 @@ class Evidence:
         return _blind(dataset)
 
     @classmethod
-    def _of(cls, features: Features, blind: Dataset, chosen: EvidenceSettings, say: Callable[[str], None]) -> Self:
+    def _of(cls, features: Features, blind: Dataset, chosen: EvidenceSettings, steps: Steps) -> Self:
         val = blind.val
+        steps.begin(HEAD)
         examples, negatives, notes = _examples(features, blind, chosen)
-        say("fitting the head")
-        head, unseen = fit_head(examples, features.rising, chosen)
-        say("fitting the bounds")
+        head, unseen = fit_head(examples, features.rising, chosen, steps.within)
+        steps.begin(BOUNDS)
         rows = np.random.default_rng(chosen.seed).permutation(len(negatives))[: len(val)]
         every = np.concatenate([examples.facts, examples.negatives[rows]])
         at = np.concatenate([np.arange(len(val)), len(val) + rows])
@@ -152,10 +162,11 @@ class Evidence:
         observed = np.concatenate([val.confidence, np.zeros(len(rows))])
         relation = np.concatenate([val.relation, negatives.relation[rows]])
         bounds = Bounds.fit(every, predicted, observed, relation, chosen)
+        steps.within(0.6)
         if_held = head.if_held(unseen.level[: len(val)])
         held = Bounds.fit(examples.facts, if_held, val.confidence, np.asarray(val.relation), chosen)
-        say("fitting the ranking")
-        rank_head = fit_rank_head(features, val, chosen)
+        steps.begin(RANKING)
+        rank_head = fit_rank_head(features, val, chosen, steps.within)
         return cls(features, head, bounds, held, rank_head, chosen, notes)
 
     @property
