@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Literal, get_args
 
+ModelName = Literal[
+    "complex", "complex-all", "distmult", "transe", "ukge-logi", "ukge-n", "ukge-p", "ukge-rect", "urge"
+]
 ScorerName = Literal["complex", "distmult", "dot", "rotate", "transe", "transe-l1", "transe-l2"]
 LinkName = Literal["identity", "logistic", "rectifier"]
 LossName = Literal["logistic", "margin", "softmax", "squared"]

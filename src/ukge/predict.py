@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ukge.errors import RunError
-from ukge.estimator import IN_MEMORY, UKGE
+from ukge.estimator import UKGE
 from ukge.graph.catalogue import BENCHMARKS, open_dataset
 from ukge.graph.dataset import Dataset
+from ukge.learning_data import IN_MEMORY
 from ukge.model import Model
 from ukge.runs import Run
 from ukge.variants import paper_tau

@@ -27,6 +27,7 @@ from ukge._version import __version__
 from ukge.config import Config, read_config, to_toml
 from ukge.engines.base import GroundRules, Parameters, State
 from ukge.errors import RunError
+from ukge.graph.dataset import Dataset
 from ukge.graph.vocabulary import Vocabulary
 from ukge.storage import DAMAGED, load_arrays, map_arrays, save_arrays, sha256, write_atomically
 
@@ -37,13 +38,26 @@ LIBRARIES = ("numpy", "torch", "numba", "pyarrow", "safetensors")
 
 @dataclass(frozen=True)
 class DataNote:
-    """What a run learnt from: how to open it again, and fingerprints that tell whether it is still the same."""
+    """What a run learnt from: how to open it again, and fingerprints that tell whether it is still the same.
+
+    `facts` and `mean` are the number of the training facts and their mean confidence, where they are known.
+    """
 
     reference: str
     train: str
     val: str
     seed: int = 0
     leak_safe: bool = False
+    facts: int | None = None
+    mean: float | None = None
+
+    @classmethod
+    def of(cls, dataset: Dataset, reference: str, seed: int, leak_safe: bool, *, kept: bool = True) -> DataNote:
+        """Note what a data set holds; fingerprints, which take a while, only if the run is kept."""
+        train = dataset.train
+        mean = float(train.confidence.mean()) if len(train) else None
+        prints = (train.fingerprint, dataset.val.fingerprint) if kept else ("", "")
+        return cls(reference, *prints, seed, leak_safe, len(train), mean)
 
 
 @dataclass

@@ -58,7 +58,7 @@ class EpochEvent:
 Callback = Callable[[EpochEvent], None]
 
 
-@dataclass
+@dataclass(repr=False)
 class Trained:
     """What training found: the weights of the best epoch, and how it went."""
 
@@ -77,6 +77,10 @@ class Trained:
         """Return what a run's manifest keeps of it."""
         result = {"metric": self.metric, "best": self.best, "best_epoch": self.best_epoch, "epochs": self.epochs}
         return result if self.collapsed is None else {**result, "collapsed": asdict(self.collapsed)}
+
+    def __repr__(self) -> str:
+        best = "" if self.best is None else f"validation {self.metric} {self.best:.5f} in epoch {self.best_epoch}, "
+        return f"Trained({best}{self.epochs} epochs)"
 
     def model(self, device: str = "cpu") -> Model:
         """Return the model that predicts with these weights."""

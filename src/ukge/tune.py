@@ -16,8 +16,7 @@ from ukge.config import Config
 from ukge.engines.base import GroundRules
 from ukge.errors import ConfigError, RunError, in_python, worded
 from ukge.graph.dataset import Dataset
-from ukge.graph.split import split
-from ukge.graph.uncertain import UncertainGraph
+from ukge.learning_data import ground_rules, opened
 from ukge.memory import estimate, refuse_if_too_large
 from ukge.search_spaces import Space, defaults_in, grid, space_for
 from ukge.studies import COMPLETE, DEAD, FAILED, PRUNED, Study, TrialSummary, open_study
@@ -51,7 +50,7 @@ class TuneResult:
 
 
 def tune(
-    data: Dataset | UncertainGraph,
+    data: Any,
     model: str = "ukge-rect",
     *,
     directory: str | Path,
@@ -66,7 +65,7 @@ def tune(
     on_trial: OnTrial | None = None,
     **fixed: Any,
 ) -> TuneResult:
-    """Search a space of settings, or go on with the search that `directory` holds.
+    """Search a space of settings, or go on with the search that `directory` holds; `data` is what `UKGE.fit` takes.
 
     Settings given by name are fixed and not searched; `config` holds those that are neither searched nor fixed. The
     search ends with `trials` trials in all (the whole grid, or 50 where the space has no end), or begins no new one
@@ -79,8 +78,8 @@ def tune(
         if value is not None and value <= 0:
             raise ConfigError(f"{name} must be above 0, not {value}")
     seed = base.runtime.seed
-    dataset = data if isinstance(data, Dataset) else split(data, test=0.0, seed=seed)
-    ground = _ground_rules(dataset, rules, base)
+    dataset, _ = opened(data, seed=seed, leak_safe=False, caller="tune")
+    ground = ground_rules(dataset, rules, base)
     searched = space_for(space, base, ground is not None, fixed)
     if not searched:
         raise ConfigError(
@@ -189,16 +188,6 @@ def _total(points: list[dict[str, int | float]] | None, trials: int | None) -> i
     if points is None:
         return TRIALS if trials is None else trials
     return len(points) if trials is None else min(trials, len(points))
-
-
-def _ground_rules(dataset: Dataset, rules: GroundRules | str | Path | None, base: Config) -> GroundRules | None:
-    if base.objective.rule_weight == 0 and base.objective.rule_prior == 0:
-        return None
-    if isinstance(rules, GroundRules):
-        return rules
-    from ukge.rule_sources import OWN, rules_for  # noqa: PLC0415 — the relational engine takes time to load
-
-    return rules_for(dataset, rules or OWN, base.sampling.tau)
 
 
 def _about(

@@ -122,17 +122,12 @@ def _mine(console: Console, world: World, dataset: Dataset, directory: Path) -> 
 def _train(dataset: Dataset, rules: GroundRules | None, directory: Path) -> UKGE:
     from shutil import rmtree
 
-    from ukge.cli.console import err
     from ukge.estimator import UKGE
-    from ukge.progress import TrainingProgress
 
     run = directory / "run"
     rmtree(run, ignore_errors=True)
-    with TrainingProgress(err(), quiet=False) as progress:
-        reference = str((directory / "leak-safe").resolve())
-        return UKGE("ukge-rect", **TRAINING).fit(
-            dataset, rules=rules, out=run, reference=reference, callbacks=[progress.on_epoch]
-        )
+    reference = str((directory / "leak-safe").resolve())
+    return UKGE("ukge-rect", **TRAINING).fit(dataset, rules=rules, out=run, reference=reference, progress=True)
 
 
 def _judge(console: Console, dataset: Dataset, model: UKGE) -> tuple[Plan, Evaluation]:

@@ -81,9 +81,10 @@ def _by_model(run: Path, table: FactTable) -> dict[str, Any]:
 
 def tell_if_order_only(estimator: UKGE, run: Path) -> None:
     """Say so where the confidences of a run's model are none."""
-    if not estimator.config.objective.learns_confidence:
+    objective = estimator.settings.objective
+    if not objective.learns_confidence:
         note(
-            f"{estimator.model} learnt an order, not confidences ({estimator.config.objective.loss} loss): "
+            f"{estimator.model} learnt an order, not confidences ({objective.loss} loss): "
             f"its numbers compare facts and mean nothing else (ukge evidence fit {run} makes confidences of them)"
         )
 

@@ -47,7 +47,6 @@ def train(
 ) -> None:
     """Learn embeddings from a graph of uncertain facts, and keep the run in a directory."""
     from ukge.estimator import UKGE
-    from ukge.progress import TrainingProgress
 
     if resume is not None:
         if data is not None or settings:
@@ -58,14 +57,14 @@ def train(
         if distributed:
             _train_distributed(None, resume, f"resuming {resume}", as_json=as_json, quiet=quiet)
             return
-        with told_at_the_end(), TrainingProgress(err(), f"resuming {resume}", quiet=quiet) as progress:
-            finished = UKGE.resume(resume, callbacks=[progress.on_epoch], on_facts=progress.on_facts)
+        with told_at_the_end():
+            finished = UKGE.resume(resume, progress=not quiet)
         _report(finished, resume, as_json=as_json)
         return
     if data is None:
         raise ConfigError("what to train on is missing", hint="Try: ukge train synthetic   or   ukge train FILE.tsv")
     from ukge.graph.audit.leaks import find_leaks
-    from ukge.graph.catalogue import open_dataset
+    from ukge.graph.catalogue import open_dataset, reference_to
 
     if distributed:
         from ukge.distributed.training import Job, settings_for_ranks
@@ -81,19 +80,12 @@ def train(
     dataset = open_dataset(data, seed=config.runtime.seed, leak_safe=leak_safe)
     path = out_dir or Path("runs") / f"{dataset.name}-{model}"
     estimator = UKGE(model, config=config)
-    title = f"{model} on {dataset.name}: {len(dataset.train):,} facts"
     leaks = find_leaks(dataset)
     if not quiet:
         tell_leaks(leaks, err())
-    with told_at_the_end(), TrainingProgress(err(), title, quiet=quiet) as progress:
+    with told_at_the_end():
         estimator.fit(
-            dataset,
-            rules=rules,
-            out=path,
-            reference=str(Path(data).resolve()) if Path(data).exists() else data,
-            leak_safe=leak_safe,
-            callbacks=[progress.on_epoch, *_tensorboard(config, path)],
-            on_facts=progress.on_facts,
+            dataset, rules=rules, out=path, reference=reference_to(data), leak_safe=leak_safe, progress=not quiet
         )
     _report(estimator, path, as_json=as_json, leaks=leaks)
 
@@ -121,14 +113,6 @@ def resolved(
     return config.replace(**settings)
 
 
-def _tensorboard(config: Config, path: Path) -> list[Any]:
-    if not config.runtime.tensorboard:
-        return []
-    from ukge.tensorboard import TensorBoardCallback
-
-    return [TensorBoardCallback(path / "tensorboard")]
-
-
 def _train_distributed(job: Job | None, resume: Path | None, title: str, *, as_json: bool, quiet: bool) -> None:
     """Train as one of the ranks; the first one alone speaks."""
     import os
@@ -139,12 +123,9 @@ def _train_distributed(job: Job | None, resume: Path | None, title: str, *, as_j
     from ukge.progress import TrainingProgress
 
     speaks = os.environ.get("RANK", "0") == "0"
-    watching = [] if job is None else _tensorboard(job.config, job.out)
     try:
         with TrainingProgress(err(), title, quiet=quiet or not speaks) as progress:
-            trained, run = train_distributed(
-                job, resume, callbacks=[progress.on_epoch, *watching], on_facts=progress.on_facts
-            )
+            trained, run = train_distributed(job, resume, callbacks=[progress.on_epoch], on_facts=progress.on_facts)
     except FirstRankError:
         raise typer.Exit(ExitCode.MISTAKE) from None
     if speaks:

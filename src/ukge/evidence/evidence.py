@@ -317,6 +317,18 @@ class Evidence:
             found[f"mae{suffix}"] = float(np.mean(np.abs(bounds.error)))
         return found
 
+    def __repr__(self) -> str:
+        models = ", ".join(each.name for each in self.evidence.backbones) or "no model"
+        mse = self.unseen_errors()["mse"]
+        return f"Evidence({models} and {len(self.feature_names)} columns about {len(self.known):,} known facts: mse {mse:.5f})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the errors on facts that a head did not see, and the known facts."""
+        from ukge.graph.notebook import card, confidence_figure, table  # noqa: PLC0415 — for notebooks
+
+        errors = table(["error on unseen facts", ""], list(self.unseen_errors().items()))
+        return card(repr(self), confidence_figure(self.known, f"known facts: {len(self.known):,}"), errors)
+
     def save(self, path: str | Path) -> None:
         """Write everything to a directory, by custom RUN/evidence; it needs no other files to be loaded again."""
         both = (self.bounds, self.bounds_if_held)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ukge.errors import DataError, KindError, UkgeWarning
+from ukge.errors import ConfigError, DataError, KindError, UkgeWarning
 from ukge.graph.checks import NOWHERE, Where
 from ukge.graph.columns import Confidences, Names, confidence_column, names_column
 from ukge.graph.fact import Fact, rows_of
@@ -100,6 +100,23 @@ def triples(facts: Any, caller: str, takes: str = TAKEN) -> Triples:
     stored = [row[3] for row in rows if len(row) > len(TRIPLE)]
     values = confidence_column(stored) if len(stored) == len(rows) else None
     return Triples(head, relation, tail, values, Where(place="fact"))
+
+
+def query_of(
+    head: Any, relation: Any, tail: Any, k: Any, entities: Vocabulary, relations: Vocabulary
+) -> tuple[int | None, int, int | None]:
+    """Return the ids of a query with one missing entity and k answers, if it is one."""
+    if relation is None or (head is None) == (tail is None):
+        raise DataError("a query needs a ‹relation› and either a ‹head› or a ‹tail›")
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)):
+        raise KindError("rank", "a whole number of answers as ‹k›", k)
+    if k < 1:
+        raise ConfigError(f"‹k› is {k}: there is no such number of answers", hint="Give 1 or more.")
+    for role, name in (("head", head), ("relation", relation), ("tail", tail)):
+        if name is not None and (isinstance(name, bool) or not isinstance(name, (str, int, np.integer))):
+            raise KindError("rank", f"one name as ‹{role}›", name)
+    ends = [None if name is None else entities.id(str(name)) for name in (head, tail)]
+    return ends[0], relations.id(str(relation)), ends[1]
 
 
 def as_graph(data: Any, y: Any, caller: str, takes: str) -> UncertainGraph:

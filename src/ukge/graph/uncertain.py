@@ -266,6 +266,12 @@ class UncertainGraph:
     def __repr__(self) -> str:
         return f"UncertainGraph({len(self):,} facts, {self.n_entities:,} entities, {self.n_relations:,} relations)"
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: how the confidences are distributed, and the first facts."""
+        from ukge.graph.notebook import card, confidence_figure, fact_table  # noqa: PLC0415 — for notebooks
+
+        return card(repr(self), confidence_figure(self, "confidences"), fact_table(self))
+
     def _like(self, table: pa.Table) -> UncertainGraph:
         return UncertainGraph(table, self.entities, self.relations)
 

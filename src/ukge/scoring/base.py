@@ -33,13 +33,19 @@ class Scorer(ABC):
     phases: ClassVar[bool] = False
     """Whether a relation's row holds angles in radians."""
 
+    entity_parts: ClassVar[tuple[str, ...]] = ("x",)
+    """What an entity's row holds, one after another, each of k numbers."""
+
+    relation_parts: ClassVar[tuple[str, ...]] = ("x",)
+    """What a relation's row holds, one after another, each of k numbers."""
+
     def entity_width(self, dim: int) -> int:
         """Return how many numbers an entity's row holds."""
-        return dim
+        return dim * len(self.entity_parts)
 
     def relation_width(self, dim: int) -> int:
         """Return how many numbers a relation's row holds."""
-        return dim
+        return dim * len(self.relation_parts)
 
     @abstractmethod
     def tail_query(self, head: Array, relation: Array) -> Array:

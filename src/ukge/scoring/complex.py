@@ -15,13 +15,7 @@ class ComplEx(InnerProduct):
     Trouillon, Welbl, Riedel, Gaussier, Bouchard: Complex Embeddings for Simple Link Prediction. ICML 2016.
     """
 
-    def entity_width(self, dim: int) -> int:
-        """Return the width of k complex numbers."""
-        return 2 * dim
-
-    def relation_width(self, dim: int) -> int:
-        """Return the width of k complex numbers."""
-        return 2 * dim
+    entity_parts = relation_parts = ("real", "imaginary")
 
     def tail_query(self, head: Array, relation: Array) -> Array:
         """Return h·r, whose real inner product with t is Re(h·r·conj(t))."""

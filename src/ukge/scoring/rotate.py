@@ -17,10 +17,8 @@ class RotatE(Scorer):
 
     inner_product = False
     phases = True
-
-    def entity_width(self, dim: int) -> int:
-        """Return the width of k complex numbers."""
-        return 2 * dim
+    entity_parts = ("real", "imaginary")
+    relation_parts = ("phase",)
 
     def tail_query(self, head: Array, relation: Array) -> Array:
         """Return the head turned by θ."""

@@ -8,10 +8,10 @@ from html import escape
 from ukge.graph.audit.counts import PartCounts
 from ukge.graph.audit.headlines import percent, sizes
 from ukge.graph.audit.negatives import Negatives
-from ukge.graph.audit.pictures import bar, histogram
 from ukge.graph.audit.report import Audit
 from ukge.graph.audit.style import CSS
 from ukge.graph.audit.twins import Twin
+from ukge.graph.pictures import bar, histogram
 
 RELATIONS_SHOWN = 25
 

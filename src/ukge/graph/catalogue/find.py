@@ -71,7 +71,7 @@ def open_dataset(ref: str | Path, *, seed: int = 0, leak_safe: bool = False) -> 
     A file and the synthetic world are split with `seed`. With `leak_safe`, a data set that comes split is cut anew, so
     that no held-out fact has a twin in train, and gets new negative links if it had any.
     """
-    if ref == SYNTHETIC:
+    if str(ref) == SYNTHETIC:
         world = generate(seed=seed)
         return with_negatives(split(world.graph, seed=seed, leak_safe=leak_safe, name=SYNTHETIC), seed=seed)
     path = Path(ref)
@@ -84,6 +84,11 @@ def open_dataset(ref: str | Path, *, seed: int = 0, leak_safe: bool = False) -> 
     if path.is_file():
         return split(read(path), seed=seed, leak_safe=leak_safe, name=path.name.split(".")[0])
     raise DataError(f"there is no benchmark, directory or file called {str(ref)!r}", hint=_known_hint(str(ref)))
+
+
+def reference_to(ref: str | Path) -> str:
+    """Return what opens the same data from any directory: the name of the catalogue, or the whole path."""
+    return str(ref) if str(ref) in (*BENCHMARKS, SYNTHETIC) else str(Path(ref).resolve())
 
 
 def _cut(dataset: Dataset, seed: int, leak_safe: bool) -> Dataset:
