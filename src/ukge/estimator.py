@@ -189,7 +189,7 @@ class UKGE:
             0.0,
             collapsed=Collapse(**result["collapsed"]) if "collapsed" in result else None,
         )
-        estimator._take(trained, *run.vocabularies)
+        estimator._take(trained, *run.vocabularies, where=f"{run.path}: ")
         return estimator
 
     def _ground_rules(self, dataset: Dataset, rules: GroundRules | str | Path | None) -> GroundRules | None:
@@ -215,13 +215,13 @@ class UKGE:
             raise RunError("the model is not trained", hint="Call fit first, or load a run.")
         return self.entities, self.relations
 
-    def _take(self, trained: Trained, entities: Vocabulary, relations: Vocabulary) -> None:
+    def _take(self, trained: Trained, entities: Vocabulary, relations: Vocabulary, where: str = "") -> None:
         self.trained = trained
         self.entities, self.relations = entities, relations
         self._predictor = as_model(trained.parameters, self.config)
         if trained.collapsed is not None:
             found = trained.collapsed
-            warnings.warn(CollapseWarning(f"{found.seen}: {found.cause}. {found.remedy}"), stacklevel=3)
+            warnings.warn(CollapseWarning(f"{where}{found.seen}: {found.cause}. {found.remedy}"), stacklevel=3)
 
     def _ids(self, facts: UncertainGraph | Sequence[Sequence[str]]) -> tuple[Ids, Ids, Ids]:
         entities, relations = self._vocabularies
