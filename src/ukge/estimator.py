@@ -202,7 +202,7 @@ class UKGE(EstimatorSettings):
         run = Run.open(path)
         learnt = Learnt.load(run)
         estimator = cls(run.manifest()["model"], config=learnt.trained.config)
-        estimator._take(learnt)
+        estimator._take(learnt, where=f"{run.path}: ")
         return estimator
 
     @property
@@ -270,11 +270,11 @@ class UKGE(EstimatorSettings):
         trace = [event.line() for event in trained.events] if run is None else run.trace()
         return Learnt(trained, dataset.entities, dataset.relations, note, trace)
 
-    def _take(self, learnt: Learnt) -> None:
+    def _take(self, learnt: Learnt, where: str = "") -> None:
         self._learnt = learnt
         if learnt.trained.collapsed is not None:
             found = learnt.trained.collapsed
-            warnings.warn(CollapseWarning(f"{found.seen}: {found.cause}. {found.remedy}"), stacklevel=3)
+            warnings.warn(CollapseWarning(f"{where}{found.seen}: {found.cause}. {found.remedy}"), stacklevel=3)
 
     def _done(self) -> Learnt:
         if self._learnt is None:
