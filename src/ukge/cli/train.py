@@ -45,7 +45,10 @@ def train(
     *,
     settings: dict[str, Any],
 ) -> None:
-    """Learn embeddings from a graph of uncertain facts, and keep the run in a directory."""
+    """Learn embeddings from a graph of uncertain facts, and keep the run in a directory.
+
+    Ends with exit code 3 where nothing was learnt: every fact gets the same prediction.
+    """
     from ukge.estimator import UKGE
 
     if resume is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,6 +77,8 @@ def tune(
         print_json(_as_json(result))
     else:
         out().print(_table(result))
+        for reason in _reasons(result):
+            out().print(reason, markup=False)
         _tell_best(result)
     if result.best is None and any(trial.state == "dead" for trial in result.trials):
         hint = "Search --l2 and --lr too, with --space near, or fix a lower --l2."
@@ -96,13 +99,10 @@ def _tell_best(result: TuneResult) -> None:
 def _table(result: TuneResult) -> Table:
     table = plain_table(f"{len(result.trials)} trials, best first")
     for column in ("trial", "state", result.metric, "epoch", "seconds"):
-        table.add_column(column, justify="left" if column == "state" else "right")
+        table.add_column(column, justify="left" if column == "state" else "right", no_wrap=True)
     names = list(dict.fromkeys(name for trial in result.trials for name in trial.settings))
     for name in names:
-        table.add_column(name, justify="right", overflow="fold")
-    failed = any(trial.note for trial in result.trials)
-    if failed:
-        table.add_column("why", overflow="fold")
+        table.add_column(name.replace("_", " "), justify="right", overflow="fold")
     for trial in _best_first(result):
         best = result.best is not None and trial.number == result.best.number
         row = [
@@ -113,8 +113,19 @@ def _table(result: TuneResult) -> Table:
             "" if trial.seconds is None else f"{trial.seconds:.1f}",
             *(f"{trial.settings[name]:.4g}" if name in trial.settings else "" for name in names),
         ]
-        table.add_row(*row, *([trial.note] if failed else []), style="bold" if best else None)
+        table.add_row(*row, style="bold" if best else None)
     return table
+
+
+def _reasons(result: TuneResult) -> Iterator[str]:
+    """Yield why trials failed or are dead; those with the same reason together."""
+    trials: dict[str, list[int]] = {}
+    for trial in result.trials:
+        if trial.note:
+            trials.setdefault(f"{trial.state}: {trial.note}", []).append(trial.number)
+    for reason, numbers in trials.items():
+        which = "trial" if len(numbers) == 1 else "trials"
+        yield f"{which} {', '.join(map(str, numbers))} {reason}"
 
 
 def _best_first(result: TuneResult) -> list[TrialSummary]:
