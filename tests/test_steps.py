@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ukge.evidence import Evidence, EvidenceSettings
-from ukge.evidence.evidence import STEPS
+from ukge.evidence.fitting import STEPS
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
 from ukge.logic.mining import MiningSettings, mine

@@ -327,3 +327,11 @@ def test_evidence_answers_in_the_shape_of_the_question(evidence: Evidence, datas
     answered = evidence.predict(frame)
     np.testing.assert_array_equal(answered["confidence"], expected)
     np.testing.assert_array_equal(answered["given"], some.confidence)
+
+
+def test_evidence_says_what_it_is(evidence: Evidence, dataset: Dataset) -> None:
+    known = f"about {len(dataset.train):,} known facts"
+    mse = evidence.unseen_errors()["mse"]
+    expected = f"Evidence(ukge-rect and {len(evidence.feature_names)} columns {known}; mse on unseen facts {mse:.5f})"
+    assert repr(evidence) == expected
+    assert f"{mse:.3f}" in evidence._repr_html_()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
@@ -17,12 +17,12 @@ from ukge.evidence.backbones import backbones_of
 from ukge.evidence.bounds import Bounds, By
 from ukge.evidence.candidates import Asking
 from ukge.evidence.features import Features
+from ukge.evidence.fitting import BOUNDS, GATHER, HEAD, LEARN, RANKING, STEPS, examples_of, fit_parts, without_test
 from ukge.evidence.gather import gather
-from ukge.evidence.head import Contributions, Examples, Head, fit_head, joined
+from ukge.evidence.head import Contributions, Head
 from ukge.evidence.impartial import with_expectation
 from ukge.evidence.index import AnyIds, Places
-from ukge.evidence.mixture import mixed_negatives
-from ukge.evidence.ranking import RankHead, fit_rank_head
+from ukge.evidence.ranking import RankHead
 from ukge.evidence.settings import Changes, EvidenceSettings, HeadChanges
 from ukge.evidence.storage import load_evidence, save_evidence
 from ukge.evidence.strong import StrongHead, fit_strong_head
@@ -43,19 +43,6 @@ DIRECTORY = "evidence"
 
 GATHERING = frozenset({"strong", "min_hit_ratio", "expectation_trees"})
 """Settings that decide what evidence is gathered, not what a head makes of it."""
-
-FEWEST_FACTS = 50
-"""Validation facts that a head needs."""
-
-GATHER, LEARN, HEAD, BOUNDS, RANKING = (
-    "mining rules and gathering evidence",
-    "learning from the known facts",
-    "fitting the head",
-    "fitting the bounds",
-    "fitting the ranking",
-)
-STEPS = {GATHER: 3, LEARN: 12, HEAD: 55, BOUNDS: 12, RANKING: 18}
-"""What fitting does, with the share of its time that each step took on the paper's graphs."""
 
 
 def keeps_evidence(path: Path) -> bool:
@@ -116,12 +103,13 @@ class Evidence:
         """
         steps = Steps(tell, STEPS)
         chosen = (settings or EvidenceSettings()).replace(**changes)
-        blind = _blind(dataset)
+        blind = without_test(dataset)
         backbones = backbones_of(models, blind)
         steps.begin(GATHER)
         features = gather(blind.train, backbones, chosen, engine)
         steps.begin(LEARN)
-        return cls._of(with_expectation(features, chosen, steps.within), blind, chosen, steps)
+        features = with_expectation(features, chosen, steps.within)
+        return cls(features, *fit_parts(features, blind, chosen, steps))
 
     def refit(self, dataset: Dataset, *, tell: Tell | None = None, **changes: Unpack[HeadChanges]) -> Self:
         """Return another head over the same evidence, with some of the head's settings changed.
@@ -133,11 +121,13 @@ class Evidence:
         if fixed:
             raise ConfigError(f"{', '.join(fixed)} cannot be changed over the same evidence", hint="Use Evidence.fit.")
         steps = Steps(tell, {step: STEPS[step] for step in (HEAD, BOUNDS, RANKING)})
-        return self._of(self.evidence, self._own(dataset), self.settings.replace(**changes), steps)
+        return type(self)(
+            self.evidence, *fit_parts(self.evidence, self._own(dataset), self.settings.replace(**changes), steps)
+        )
 
     def strong(self, dataset: Dataset, tau: float = 0.85) -> StrongHead:
         """Return a head that says how likely facts have a confidence above τ; `dataset` as for `refit`."""
-        return fit_strong_head(self, _examples(self.evidence, self._own(dataset), self.settings)[0], tau)
+        return fit_strong_head(self, examples_of(self.evidence, self._own(dataset), self.settings)[0], tau)
 
     def _own(self, dataset: Dataset) -> Dataset:
         """Return the data set that the evidence was gathered from, without its test part."""
@@ -146,28 +136,7 @@ class Evidence:
                 f"the training facts of data set {dataset.name!r} are not those that the evidence was gathered from",
                 hint="Fit new evidence with Evidence.fit.",
             )
-        return _blind(dataset)
-
-    @classmethod
-    def _of(cls, features: Features, blind: Dataset, chosen: EvidenceSettings, steps: Steps) -> Self:
-        val = blind.val
-        steps.begin(HEAD)
-        examples, negatives, notes = _examples(features, blind, chosen)
-        head, unseen = fit_head(examples, features.rising, chosen, steps.within)
-        steps.begin(BOUNDS)
-        rows = np.random.default_rng(chosen.seed).permutation(len(negatives))[: len(val)]
-        every = np.concatenate([examples.facts, examples.negatives[rows]])
-        at = np.concatenate([np.arange(len(val)), len(val) + rows])
-        predicted = head.overall(joined(chosen.error, unseen.holds[at], unseen.level[at]))
-        observed = np.concatenate([val.confidence, np.zeros(len(rows))])
-        relation = np.concatenate([val.relation, negatives.relation[rows]])
-        bounds = Bounds.fit(every, predicted, observed, relation, chosen)
-        steps.within(0.6)
-        if_held = head.if_held(unseen.level[: len(val)])
-        held = Bounds.fit(examples.facts, if_held, val.confidence, np.asarray(val.relation), chosen)
-        steps.begin(RANKING)
-        rank_head = fit_rank_head(features, val, chosen, steps.within)
-        return cls(features, head, bounds, held, rank_head, chosen, notes)
+        return without_test(dataset)
 
     @property
     def entities(self) -> Vocabulary:
@@ -349,22 +318,3 @@ class Evidence:
     def own_rows(self, head: Ids, relation: Ids, tail: Ids) -> Places:
         """Return for each fact the row of `known` that holds it, −1 where there is none."""
         return self.evidence.index.rows_of(head, relation, tail)
-
-
-def _examples(
-    features: Features, blind: Dataset, settings: EvidenceSettings
-) -> tuple[Examples, UncertainGraph, list[str]]:
-    """Return what heads learn from, the negative links among it, and what is to be said of them."""
-    negatives, notes = mixed_negatives(blind, settings)
-    columns = [features.columns(each.head, each.relation, each.tail) for each in (blind.val, negatives)]
-    return Examples(columns[0], blind.val.confidence, columns[1]), negatives, notes
-
-
-def _blind(dataset: Dataset) -> Dataset:
-    """Return a data set without its test part, checked for enough validation facts."""
-    if len(dataset.val) < FEWEST_FACTS:
-        raise DataError(
-            f"data set {dataset.name!r} has {len(dataset.val)} validation facts, and a head needs {FEWEST_FACTS}",
-            hint="Split the graph with a larger validation part.",
-        )
-    return replace(dataset, test=dataset.test[:0], negatives=None, queries=None)

@@ -45,9 +45,9 @@ def bar(share: float, *, warn: bool = False) -> str:
 
 
 def curve(points: Sequence[tuple[float, float]], name: str, *, best: float | None = None) -> str:
-    """Return a line through (epoch, value) points as an SVG, with its lowest and highest value, and its best marked."""
+    """Return a line through (epoch, value) points as an SVG, with its bounds told and its best marked; one is none."""
     drawn = [(x, y) for x, y in points if math.isfinite(y)]
-    if not drawn:
+    if len(drawn) < 2:
         return ""
     first, last = drawn[0][0], drawn[-1][0]
     low, high = min(y for _, y in drawn), max(y for _, y in drawn)
@@ -61,14 +61,14 @@ def curve(points: Sequence[tuple[float, float]], name: str, *, best: float | Non
     marks = [(LEFT, HEIGHT - 4, "start", f"epoch {first:g}"), (right, HEIGHT - 4, "end", f"{last:g}")]
     values = [high] if high == low else [high, low]
     marks += [(WIDTH, 10 if at == 0 else floor, "end", f"{value:.3g}") for at, value in enumerate(values)]
-    dots = drawn if len(drawn) == 1 else [(x, y) for x, y in drawn if x == best]
-    circles = ""
-    for x, y in dots:
-        across, up = place(x, y).split(",")
-        circles += f'<circle class="bar" cx="{across}" cy="{up}" r="3"><title>epoch {x:g}: {y:.5f}</title></circle>'
+    circle = ""
+    for x, y in drawn:
+        if x == best:
+            across, up = place(x, y).split(",")
+            circle = f'<circle class="bar" cx="{across}" cy="{up}" r="3"><title>epoch {x:g}: {y:.5f}</title></circle>'
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" aria-label="{escape(name)}">'
-        f'<polyline class="line" points="{line}"/>{circles}'
+        f'<polyline class="line" points="{line}"/>{circle}'
         f'<line class="axis" x1="0" y1="{floor}" x2="{right}" y2="{floor}"/>'
         + "".join(f'<text x="{x}" y="{y}" text-anchor="{anchor}">{mark}</text>' for x, y, anchor, mark in marks)
         + "</svg>"
