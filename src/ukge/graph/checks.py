@@ -15,8 +15,7 @@ from ukge.errors import SHOWN, DataError, Problem
 Rows = npt.NDArray[np.int64]
 
 CONFIDENCE_HINT = (
-    "Confidences are numbers from 0 to 1. Normalise other weights when reading, "
-    "with scale=... in Python or --normalise on the command line."
+    "Confidences are numbers from 0 to 1. Normalise other weights when reading, for example with ‹scale='minmax:0,1'›."
 )
 NAME_HINT = "Every fact needs a head, a relation and a tail; mend or remove these rows."
 UTF8_HINT = "Names are UTF-8 text; convert the data to UTF-8 first, for example with iconv."

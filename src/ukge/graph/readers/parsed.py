@@ -49,6 +49,14 @@ class Request:
         return {"head": self.entities, "tail": self.entities, "relation": self.relations}.get(role)
 
 
+def one_relation(relation: str, rows: int, request: Request) -> Any:
+    """Return the column of a relation that all facts have."""
+    if request.relations is not None:
+        return np.full(rows, request.relations.id(relation), np.int64)
+    places = pa.array(np.zeros(rows, np.int32))
+    return pa.DictionaryArray.from_arrays(places, pa.array([relation], pa.large_string()))
+
+
 @dataclass(frozen=True, eq=False)
 class Parsed:
     """Raw facts: columns of names (or ids), weights as they stand in the source, and where each row came from.
