@@ -29,6 +29,11 @@ def in_python(name: str, value: str | None) -> str:
     return name if value is None else f"{name}={value}"
 
 
+def as_written(name: str, value: str | None) -> str:
+    """Leave an argument to be written by whoever tells the error in the end."""
+    return f"‹{name}›" if value is None else f"‹{name}={value}›"
+
+
 class UkgeError(Exception):
     """Base of every error a user can mend. `what` says what is wrong, `hint` what to do, both in Python's words."""
 

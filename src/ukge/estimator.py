@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -62,14 +62,16 @@ class UKGE:
         out: str | Path | None = None,
         reference: str = IN_MEMORY,
         leak_safe: bool = False,
+        reading: Mapping[str, Any] | None = None,
+        overwrite: bool = False,
         callbacks: Iterable[Callback] = (),
         on_facts: Callable[[int], None] | None = None,
     ) -> Self:
         """Train on a graph (7 % of it are kept aside to choose the epoch) or on a data set's training facts.
 
         `rules` are ground rules, or where they come from: "own" (those of the data set, the default), "mined", "none",
-        or a file (see `ukge.rule_sources`). With `out`, the run is kept in that directory; `reference` says where
-        `ukge train --resume` finds the data again.
+        or a file (see `ukge.rule_sources`). With `out`, the run is kept in that directory, in place of an old run if
+        `overwrite`; `reference` says where the data is found again, and `reading` how `read` is to read it.
         """
         seed = self.config.runtime.seed
         dataset = data if isinstance(data, Dataset) else split(data, test=0.0, seed=seed, leak_safe=leak_safe)
@@ -77,8 +79,10 @@ class UKGE:
         ground = self._ground_rules(dataset, rules)
         run = None
         if out is not None:
-            note = DataNote(reference, dataset.train.fingerprint, dataset.val.fingerprint, seed, leak_safe)
-            run = Run.create(out, self.config, note, dataset.entities, dataset.relations, ground, model=self.model)
+            prints = dataset.train.fingerprint, dataset.val.fingerprint
+            note = DataNote(reference, *prints, seed, leak_safe, dict(reading or {}))
+            names = dataset.entities, dataset.relations
+            run = Run.create(out, self.config, note, *names, ground, model=self.model, overwrite=overwrite)
         try:
             trained = train(
                 dataset.train,
@@ -116,7 +120,7 @@ class UKGE:
         if data is None:
             if note.reference == IN_MEMORY:
                 raise RunError(f"{run.path} learnt from data in memory", hint="Resume it from Python, giving the data.")
-            data = open_dataset(note.reference, seed=note.seed, leak_safe=note.leak_safe)
+            data = open_dataset(note.reference, seed=note.seed, leak_safe=note.leak_safe, **note.reading)
         for part, expected in (("train", note.train), ("val", note.val)):
             if data.parts[part].fingerprint != expected:
                 raise RunError(
@@ -154,13 +158,13 @@ class UKGE:
         names = entities.decode(ranking.entity[0]).to_pylist()
         return [Answer(name, float(value)) for name, value in zip(names, ranking.confidence[0], strict=True)]
 
-    def save(self, path: str | Path) -> None:
-        """Write the model to a run directory."""
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the model to a run directory, in place of an old run if `overwrite`."""
         if self.trained is None:
             raise RunError("there is nothing to save: the model is not trained", hint="Call fit first.")
         entities, relations = self._vocabularies
         note = DataNote(IN_MEMORY, "", "", self.config.runtime.seed)
-        run = Run.create(path, self.config, note, entities, relations, None, model=self.model)
+        run = Run.create(path, self.config, note, entities, relations, None, model=self.model, overwrite=overwrite)
         result = {"metric": self.trained.metric, "best": self.trained.best, "best_epoch": self.trained.best_epoch}
         run.save_weights(self.trained.parameters, result)
         run.update(status="finished", result={**result, "epochs": self.trained.epochs})

@@ -15,7 +15,8 @@ import hashlib
 import json
 import platform
 import shutil
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -37,13 +38,17 @@ LIBRARIES = ("numpy", "torch", "numba", "pyarrow", "safetensors")
 
 @dataclass(frozen=True)
 class DataNote:
-    """What a run learnt from: how to open it again, and fingerprints that tell whether it is still the same."""
+    """What a run learnt from: how to open it again, and fingerprints that tell whether it is still the same.
+
+    `reading` is what `read` was told about the file of facts: its format, columns and the like.
+    """
 
     reference: str
     train: str
     val: str
     seed: int = 0
     leak_safe: bool = False
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -75,14 +80,12 @@ class Run:
         rules: GroundRules | None,
         *,
         model: str,
+        overwrite: bool = False,
     ) -> Run:
-        """Make a new run directory; a directory that holds anything is refused."""
+        """Make a new run directory; one that holds anything is refused, unless it is a run and `overwrite` is said."""
         run = cls(path)
         if run.path.exists() and (not run.path.is_dir() or any(run.path.iterdir())):
-            raise RunError(
-                f"{run.path} exists and is not empty",
-                hint=f"Choose another --out, remove it, or go on with it: ukge train --resume {run.path}",
-            )
+            run._give_way(overwrite)
         run.path.mkdir(parents=True, exist_ok=True)
         write_atomically(run.path / "config.toml", to_toml(config).encode())
         for vocabulary, name in ((entities, "entities"), (relations, "relations")):
@@ -114,6 +117,18 @@ class Run:
             if sha256(file) != digest:
                 raise RunError(f"{file} is damaged: its content does not match its checksum", hint=DAMAGED)
         return run
+
+    def _give_way(self, overwrite: bool) -> None:
+        """Remove an old run; whatever else is there was not made by a training and is never removed."""
+        if not (self.path / "manifest.json").is_file():
+            raise RunError(f"{self.path} exists and is not empty", hint="Choose another directory, or remove this one.")
+        if not overwrite:
+            raise RunError(
+                f"{self.path} exists and is not empty: it holds a run",
+                hint=f"Go on with it (ukge train --resume {self.path}), replace it (‹overwrite=True›), or choose "
+                "another directory.",
+            )
+        shutil.rmtree(self.path)
 
     def manifest(self) -> dict[str, Any]:
         """Return the manifest, checked."""

@@ -10,7 +10,7 @@ import typer
 
 from ukge.cli.audit import audit
 from ukge.cli.compare import compare
-from ukge.cli.complete import complete
+from ukge.cli.complete import EXCLUDED, complete
 from ukge.cli.console import fail, note
 from ukge.cli.data import app as data_app
 from ukge.cli.demo import demo
@@ -22,6 +22,7 @@ from ukge.cli.fuse import fuse
 from ukge.cli.knobs import with_knobs
 from ukge.cli.predict import predict
 from ukge.cli.rank import rank
+from ukge.cli.reading import RUN_DATA, with_reading
 from ukge.cli.reproduce import reproduce
 from ukge.cli.rules import rules_app
 from ukge.cli.serve import serve
@@ -37,20 +38,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-app.command("audit")(audit)
-app.command("compare")(compare)
-app.command("complete")(complete)
+app.command("audit")(with_reading(audit))
+app.command("compare")(with_reading(compare, panel=RUN_DATA))
+app.command("complete")(with_reading(complete, relation="exclude-relation", panel=EXCLUDED))
 app.command("demo")(demo)
 app.command("doubt")(doubt)
-app.command("evaluate")(evaluate)
+app.command("evaluate")(with_reading(evaluate, panel=RUN_DATA))
 app.command("explain")(explain)
-app.command("fuse")(fuse)
-app.command("predict")(predict)
+app.command("fuse")(with_reading(fuse))
+app.command("predict")(with_reading(predict))
 app.command("rank")(rank)
 app.command("reproduce")(with_knobs(reproduce))
 app.command("serve")(serve)
-app.command("train")(with_knobs(train))
-app.command("tune")(with_knobs(tune))
+app.command("train")(with_knobs(with_reading(train)))
+app.command("tune")(with_knobs(with_reading(tune)))
 app.add_typer(data_app, name="data")
 app.add_typer(evidence_app, name="evidence", help="What the graph says beside the embedding: fit it to a run.")
 app.add_typer(rules_app, name="rules")

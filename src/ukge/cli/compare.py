@@ -9,6 +9,7 @@ import typer
 
 from ukge.cli.console import out, print_json
 from ukge.cli.evaluate import AsJson, Data, Protocol, Replicates, Seed, Tau, judge, prepared
+from ukge.cli.reading import Reading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +25,8 @@ def compare(
     replicates: Replicates = 0,
     seed: Seed = 0,
     as_json: AsJson = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Put runs side by side: rows are runs, columns metrics, the best in bold; runs on other data get other tables."""
     from ukge.evaluation.tables import render
@@ -31,7 +34,7 @@ def compare(
 
     groups: dict[tuple[str, str], list[OpenedRun]] = {}
     for path in dict.fromkeys(each.resolve() for each in runs):
-        opened = open_run(path, data)
+        opened = open_run(path, data, reading.options)
         groups.setdefault(opened.data_key, []).append(opened)
     found = [judge(prepared(group, protocol, tau, seed), _named(group), replicates, seed) for group in groups.values()]
     if as_json:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ukge.cli.console import err, note, out, print_json
+from ukge.cli.reading import Reading
 from ukge.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ def evaluate(
     replicates: Replicates = 1000,
     seed: Seed = 0,
     as_json: AsJson = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Judge a run on its test facts, beside trivial baselines, by one of the protocols of the field."""
     from ukge.evaluation.tables import render
@@ -58,7 +61,7 @@ def evaluate(
 
     if query and report is None:
         raise ConfigError("--query chooses a table of the report", hint="Say where the report goes with --report DIR.")
-    opened = open_run(run, data)
+    opened = open_run(run, data, reading.options)
     asked = []
     if report is not None:  # what cannot be drawn or asked is told before the work, not after it
         from ukge.evaluation.case_study import parse_query

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ukge.cli.console import err, note, out, print_json
+from ukge.cli.reading import Reading, with_reading
 from ukge.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ Memory = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Form = Annotated[
-    str | None, typer.Option("--format", help="psl, anyburl or json; by default the file's extension says it.")
+    str | None, typer.Option("--rules-format", help="psl, anyburl or json; else the extension says it.", metavar="NAME")
 ]
 Distinct = Annotated[
     bool,
@@ -48,6 +49,7 @@ STRONG, STRONG_OF = 0.85, {"ppi5k": 0.70}
 
 
 @rules_app.command("mine")
+@with_reading
 def mine(
     data: Data,
     strong: Strong = None,
@@ -70,12 +72,14 @@ def mine(
     engine: EngineName = "duckdb",
     memory: Memory = None,
     json: Json = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Find all rules of the training facts, measure them, and print the best."""
     from ukge.logic.mining import MiningSettings
     from ukge.logic.mining import mine as find
 
-    dataset = _open(data)
+    dataset = _open(data, reading)
     asked = MiningSettings(
         strong=_strong(strong, dataset),
         max_length=max_length,
@@ -105,6 +109,7 @@ def mine(
 
 
 @rules_app.command("score")
+@with_reading
 def score(
     data: Data,
     rules: Rules,
@@ -117,11 +122,13 @@ def score(
     engine: EngineName = "duckdb",
     memory: Memory = None,
     json: Json = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Measure given rules on the training facts."""
     from ukge.logic.measures import measure
 
-    dataset = _open(data)
+    dataset = _open(data, reading)
     known = dataset.whole() if whole else None
     with _engine(engine, memory) as running:
         scored = measure(
@@ -141,6 +148,7 @@ def score(
 
 
 @rules_app.command("show")
+@with_reading
 def show(
     data: Data,
     rules: Rules,
@@ -151,11 +159,13 @@ def show(
     engine: EngineName = "duckdb",
     memory: Memory = None,
     json: Json = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Show rules at work: what they conclude from which facts."""
     from ukge.logic.grounding import GroundingSettings, ground
 
-    dataset = _open(data)
+    dataset = _open(data, reading)
     settings = GroundingSettings(strong=_strong(strong, dataset), unseen_only=not observed)
     told: list[dict[str, Any]] = []
     with _engine(engine, memory) as running:
@@ -175,6 +185,7 @@ def show(
 
 
 @rules_app.command("ground")
+@with_reading
 def ground_rules(
     data: Data,
     rules: Rules,
@@ -191,11 +202,13 @@ def ground_rules(
     engine: EngineName = "duckdb",
     memory: Memory = None,
     json: Json = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Fill rules with strong facts and write the ground rules for unseen heads."""
     from ukge.logic.grounding import GroundingSettings, ground
 
-    dataset = _open(data)
+    dataset = _open(data, reading)
     settings = GroundingSettings(
         strong=_strong(strong, dataset), unseen_only=not observed, distinct=distinct, best_only=best, budget=budget
     )
@@ -215,10 +228,10 @@ def ground_rules(
     out().print(f"{len(found):,} ground rules written to {out_file}", markup=False)
 
 
-def _open(data: str) -> Dataset:
-    from ukge.graph.catalogue import open_dataset
-
-    return open_dataset(data)
+def _open(data: str, reading: Reading) -> Dataset:
+    if reading.format in ("psl", "anyburl"):
+        raise ConfigError("‹format› says how facts are read", hint=f"Rules: ‹rules_format={reading.format}›.")
+    return reading.open(data)
 
 
 def _strong(given: float | None, dataset: Dataset) -> float:

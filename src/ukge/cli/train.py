@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ukge.cli.console import err, out, print_json
+from ukge.cli.reading import Reading
 from ukge.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def train(
         "(.psl, .rules, .txt, .json), or a file of rule heads with the value of their body as confidence.",
     ),
     leak_safe: bool = typer.Option(False, "--leak-safe", help="Split leak-safely where the data is not split yet."),
+    force: bool = typer.Option(False, "--force", help="Replace a run that is in the run directory."),
     distributed: bool = typer.Option(
         False,
         "--distributed",
@@ -39,16 +41,17 @@ def train(
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
     *,
     settings: dict[str, Any],
+    reading: Reading,
 ) -> None:
     """Learn embeddings from a graph of uncertain facts, and keep the run in a directory."""
     from ukge.estimator import UKGE
     from ukge.progress import TrainingProgress
 
     if resume is not None:
-        if data is not None or settings:
+        if data is not None or settings or reading.options or force:
             raise ConfigError(
                 "--resume goes on with the run as it is",
-                hint="Leave out DATA and the settings, or start a new run without --resume.",
+                hint="Leave out DATA, the settings and how to read it, or start a new run without --resume.",
             )
         if distributed:
             _train_distributed(None, resume, f"resuming {resume}", as_json=as_json, quiet=quiet)
@@ -59,8 +62,6 @@ def train(
         return
     if data is None:
         raise ConfigError("what to train on is missing", hint="Try: ukge train synthetic   or   ukge train FILE.tsv")
-    from ukge.graph.catalogue import open_dataset
-
     if distributed:
         from ukge.distributed.training import Job, settings_for_ranks
 
@@ -68,11 +69,11 @@ def train(
             model, data, config_file, preset, settings, settings_for_ranks(settings.get("device", "auto"))
         )
         path = out_dir or Path("runs") / f"{Path(data).name}-{model}"
-        job = Job(data, model, config, path, rules, leak_safe)
+        job = Job(data, model, config, path, rules, leak_safe, reading.options, force)
         _train_distributed(job, None, f"{model} on {Path(data).name}", as_json=as_json, quiet=quiet)
         return
     config = resolved(model, data, config_file, preset, settings)
-    dataset = open_dataset(data, seed=config.runtime.seed, leak_safe=leak_safe)
+    dataset = reading.open(data, seed=config.runtime.seed, leak_safe=leak_safe)
     path = out_dir or Path("runs") / f"{dataset.name}-{model}"
     estimator = UKGE(model, config=config)
     title = f"{model} on {dataset.name}: {len(dataset.train):,} facts"
@@ -83,6 +84,8 @@ def train(
             out=path,
             reference=str(Path(data).resolve()) if Path(data).exists() else data,
             leak_safe=leak_safe,
+            reading=reading.options,
+            overwrite=force,
             callbacks=[progress.on_epoch, *_tensorboard(config, path)],
             on_facts=progress.on_facts,
         )

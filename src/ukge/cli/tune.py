@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ukge.cli.console import err, out, print_json
+from ukge.cli.reading import Reading
 from ukge.cli.train import resolved
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def tune(
     data: str = typer.Argument(..., help="Catalogue name, 'synthetic', data directory or file of facts."),
     model: str = typer.Option("ukge-rect", help="Which model; an unknown name lists the known ones."),
     out_dir: Path | None = typer.Option(
-        None, "--out", help="Study directory; studies/DATA-MODEL if not given. One that exists is gone on with."
+        None, "--out", help="Study directory; studies/DATA-MODEL if not given. A search that is there is continued."
     ),
     space: str = typer.Option(
         "paper",
@@ -42,6 +43,7 @@ def tune(
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
     *,
     settings: dict[str, Any],
+    reading: Reading,
 ) -> None:
     """Search for good settings on the validation facts; a setting given as a flag is fixed.
 
@@ -49,11 +51,10 @@ def tune(
     `ukge train --config`.
     """
     from ukge.cli.search_progress import SearchProgress
-    from ukge.graph.catalogue import open_dataset
     from ukge.tune import tune as search
 
     config = resolved(model, data, config_file, preset, settings)
-    dataset = open_dataset(data, seed=config.runtime.seed, leak_safe=leak_safe)
+    dataset = reading.open(data, seed=config.runtime.seed, leak_safe=leak_safe)
     path = out_dir or Path("studies") / f"{dataset.name}-{model}"
     with SearchProgress(err(), f"{model} on {dataset.name}", config.stopping.metric, quiet=quiet) as progress:
         result = search(

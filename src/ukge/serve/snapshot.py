@@ -96,7 +96,7 @@ class Snapshot:
         if (dataset.entities, dataset.relations) != run.vocabularies:
             raise RunError(
                 f"{run.path} learnt other names than its data has: their ids would not mean the same",
-                hint="Give the data the run learnt from with --data.",
+                hint="Give the data the run learnt from: ‹data=DATA›.",
             )
         large = index_above is not None and weights.n_entities > index_above
         return cls(run, dataset, weights, indexed=large and weights.scorer.inner_product)

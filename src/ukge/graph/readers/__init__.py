@@ -23,7 +23,7 @@ from ukge.graph.readers import (  # noqa: F401  (each registers its formats)
 )
 from ukge.graph.readers.formats import format_of_file, format_of_object, readers
 from ukge.graph.readers.layout import ColumnMap
-from ukge.graph.readers.parsed import Parsed, ReadReport, Request, Scaling
+from ukge.graph.readers.parsed import Parsed, ReadReport, Request, Scaling, as_scaling
 from ukge.graph.readers.vocabularies import as_vocabulary, read_vocabulary
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
@@ -94,7 +94,7 @@ def read_with_report(
         raise ConfigError(f"reader '{name}' reads {kind}, not {type(source).__name__}", hint="Leave out ‹format›.")
     if is_path:
         check_file(source)
-    request = Request(as_vocabulary(entities, "entity"), as_vocabulary(relations, "relation"), _scaling(scale))
+    request = Request(as_vocabulary(entities, "entity"), as_vocabulary(relations, "relation"), as_scaling(scale))
     parsed = reader.call(source, request, **options)
     graph = parsed.graph(request)
     report = ReadReport(
@@ -106,11 +106,3 @@ def read_with_report(
         ignored_columns=parsed.ignored_columns,
     )
     return graph, report
-
-
-def _scaling(scale: Scaling | str | None) -> Scaling | None:
-    if isinstance(scale, str):
-        from ukge.graph.normalise import as_scale  # noqa: PLC0415  (most reads need none)
-
-        return as_scale(scale)
-    return scale

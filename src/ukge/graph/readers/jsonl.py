@@ -43,7 +43,7 @@ def read_jsonl(
         source=facts.values["source"] if facts.has_source else None,
         where=facts.where,
         rows=facts.rows,
-        ignored_columns=tuple(facts.others),
+        ignored_columns=tuple(map(str, facts.others)),
     )
 
 
@@ -69,7 +69,7 @@ class JsonFacts:
         self.found = Findings(str(path))
         self.rows = 0
         self.values: dict[str, list[Any]] = {role: [] for role in wanted.all}
-        self.others: dict[str, dict[int, Any]] = {}
+        self.others: dict[str | int, dict[int, Any]] = {}
         self.lines: list[int] = []
         self.has_source = False
         self._request = request
@@ -153,11 +153,11 @@ class JsonFacts:
                 self.found.add(error.what, line, None, json.dumps(value), _JSON_HINT)
                 return None
         places = self._places[length]
-        self._keep((str(at), each) for at, each in enumerate(value) if at not in places.values())
+        self._keep((at, each) for at, each in enumerate(value) if at not in places.values())
         self.has_source = self.has_source or "source" in places
         return {role: value[at] for role, at in places.items()}
 
-    def _keep(self, others: Iterable[tuple[str, Any]]) -> None:
+    def _keep(self, others: Iterable[tuple[str | int, Any]]) -> None:
         for key, value in others:
             self.others.setdefault(key, {})[len(self.lines)] = value
 
