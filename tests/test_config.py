@@ -31,12 +31,12 @@ def test_every_setting_has_help() -> None:
     ("change", "message"),
     [
         ({"dimm": 3}, "unknown setting 'dimm'"),
-        ({"dim": 0}, "model.dim must be at least 1, not 0"),
-        ({"dim": 1.5}, "model.dim must be a whole number, not 1.5"),
-        ({"lr": 0.0}, "optimiser.lr must be above 0"),
-        ({"lr": float("nan")}, "optimiser.lr must be a finite number"),
-        ({"filter_observed": 1}, "sampling.filter_observed must be true or false"),
-        ({"scorer": 3}, "model.scorer must be text"),
+        ({"dim": 0}, "dim must be at least 1, not 0"),
+        ({"dim": 1.5}, "dim must be a whole number, not 1.5"),
+        ({"lr": 0.0}, "lr must be above 0"),
+        ({"lr": float("nan")}, "lr must be a finite number"),
+        ({"filter_observed": 1}, "filter_observed must be true or false"),
+        ({"scorer": 3}, "scorer must be text"),
     ],
 )
 def test_bad_settings_are_named(change: dict[str, object], message: str) -> None:

@@ -12,6 +12,9 @@ from typing import Any, get_args, get_type_hints
 
 from ukge.errors import ConfigError
 
+ARGUMENTS = "settings"
+"""Where settings come from that stand in no file: arguments and flags, which errors call by their names."""
+
 
 def knob(default: Any, help: str, *, least: float | None = None, above: float | None = None, choices: str = "") -> Any:  # noqa: A002
     """Declare a field with its help and its bounds; `choices` names the registry or the words that it takes."""
@@ -69,10 +72,10 @@ class SamplingConfig:
     def __post_init__(self) -> None:
         """Refuse ways to draw corruptions that exclude each other."""
         if self.by_degree > 1.0:
-            raise ConfigError(f"sampling.by_degree is a share, not {self.by_degree}", hint="Give at most 1.")
+            raise ConfigError(f"‹by_degree› is a share, not {self.by_degree}", hint="Give at most 1.")
         if self.by_degree and (self.in_range or self.sampler == "exhaustive"):
-            other = "sampling.in_range" if self.in_range else "the sampler 'exhaustive'"
-            raise ConfigError(f"sampling.by_degree has no meaning with {other}", hint="Leave out one of the two.")
+            other = "‹in_range›" if self.in_range else "‹sampler='exhaustive'›"
+            raise ConfigError(f"‹by_degree› has no meaning with {other}", hint="Leave out one of the two.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +183,7 @@ def knobs() -> Iterator[Knob]:
             )
 
 
-def from_dict(settings: Mapping[str, Any], *, where: str = "settings") -> Config:
+def from_dict(settings: Mapping[str, Any], *, where: str = ARGUMENTS) -> Config:
     """Build a checked Config from nested plain values; what is not given keeps its default."""
     unknown = set(settings) - set(SECTIONS)
     if unknown:
@@ -228,7 +231,7 @@ def to_toml(config: Config) -> str:
 
 
 def _checked(knob: Knob, value: Any, where: str) -> Any:
-    name = f"{where}: {knob.section}.{knob.name}"
+    name = f"‹{knob.name}›" if where == ARGUMENTS else f"{where}: {knob.section}.{knob.name}"
     if knob.type is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     kind: type = type(value)

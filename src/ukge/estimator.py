@@ -114,7 +114,7 @@ class UKGE:
         note = run.data
         if run.manifest().get("distributed"):
             raise RunError(
-                f"{run.path} was trained with --distributed, and its checkpoints are in shards",
+                f"{run.path} was trained by ranks, and its checkpoints are in shards",
                 hint=f"torchrun --nproc-per-node 1 --no-python ukge train --distributed --resume {run.path}",
             )
         if data is None:

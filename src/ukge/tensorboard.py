@@ -17,7 +17,7 @@ class TensorBoardCallback:
             from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415 — an extra
         except ImportError:
             raise ConfigError(
-                "TensorBoard is not installed", hint="pip install 'ukge[tensorboard]', or leave out --tensorboard."
+                "TensorBoard is not installed", hint="pip install 'ukge[tensorboard]', or leave out ‹tensorboard›."
             ) from None
         # Opened at the first epoch: a run directory must be empty when the run is made.
         self.kind: Any = SummaryWriter

@@ -17,8 +17,10 @@ from ukge.cli.demo import demo
 from ukge.cli.doubt import doubt
 from ukge.cli.evaluate import evaluate
 from ukge.cli.evidence import evidence_app
+from ukge.cli.exit_codes import EPILOG, ExitCode
 from ukge.cli.explain import explain
 from ukge.cli.fuse import fuse
+from ukge.cli.help import reflow
 from ukge.cli.knobs import with_knobs
 from ukge.cli.predict import predict
 from ukge.cli.rank import rank
@@ -33,28 +35,36 @@ from ukge.errors import UkgeError, UkgeWarning
 app = typer.Typer(
     name="ukge",
     help="Knowledge graphs whose facts carry a confidence: check them, embed them, ask them.",
+    epilog=EPILOG,
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-app.command("audit")(with_reading(audit))
-app.command("compare")(with_reading(compare, panel=RUN_DATA))
-app.command("complete")(with_reading(complete, relation="exclude-relation", panel=EXCLUDED))
-app.command("demo")(demo)
-app.command("doubt")(doubt)
-app.command("evaluate")(with_reading(evaluate, panel=RUN_DATA))
-app.command("explain")(explain)
-app.command("fuse")(with_reading(fuse))
-app.command("predict")(with_reading(predict))
-app.command("rank")(rank)
-app.command("reproduce")(with_knobs(reproduce))
-app.command("serve")(serve)
-app.command("train")(with_knobs(with_reading(train)))
-app.command("tune")(with_knobs(with_reading(tune)))
-app.add_typer(data_app, name="data")
-app.add_typer(evidence_app, name="evidence", help="What the graph says beside the embedding: fit it to a run.")
-app.add_typer(rules_app, name="rules")
+START, DATA, LEARN, ASK, JUDGE = "Begin here", "Data", "Learn", "Ask", "Judge"
+app.command("demo", rich_help_panel=START)(demo)
+app.add_typer(data_app, name="data", rich_help_panel=DATA)
+app.command("audit", rich_help_panel=DATA)(with_reading(audit))
+app.command("train", rich_help_panel=LEARN)(with_knobs(with_reading(train)))
+app.command("tune", rich_help_panel=LEARN)(with_knobs(with_reading(tune)))
+app.add_typer(rules_app, name="rules", rich_help_panel=LEARN)
+app.add_typer(
+    evidence_app,
+    name="evidence",
+    help="What the graph says beside the embedding: fit it to a run.",
+    rich_help_panel=LEARN,
+)
+app.command("predict", rich_help_panel=ASK)(with_reading(predict))
+app.command("rank", rich_help_panel=ASK)(rank)
+app.command("explain", rich_help_panel=ASK)(explain)
+app.command("complete", rich_help_panel=ASK)(with_reading(complete, relation="exclude-relation", panel=EXCLUDED))
+app.command("doubt", rich_help_panel=ASK)(doubt)
+app.command("fuse", rich_help_panel=ASK)(with_reading(fuse))
+app.command("serve", rich_help_panel=ASK)(serve)
+app.command("evaluate", rich_help_panel=JUDGE)(with_reading(evaluate, panel=RUN_DATA))
+app.command("compare", rich_help_panel=JUDGE)(with_reading(compare, panel=RUN_DATA))
+app.command("reproduce", rich_help_panel=JUDGE)(with_knobs(reproduce))
+reflow(app, data_app, rules_app, evidence_app)
 
 
 @app.callback(invoke_without_command=True)
@@ -73,15 +83,15 @@ def main() -> None:
         app()
     except UkgeError as error:
         fail(error)
-        sys.exit(2)
+        sys.exit(ExitCode.MISTAKE)
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(ExitCode.INTERRUPTED)
     except BrokenPipeError:
-        sys.exit(141)
+        sys.exit(ExitCode.PIPE)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         fail(UkgeError(f"{where}{error.strerror or error}", hint="Check the path, its permissions and the disk."))
-        sys.exit(2)
+        sys.exit(ExitCode.MISTAKE)
 
 
 def _tell(

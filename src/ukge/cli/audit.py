@@ -9,13 +9,11 @@ import typer
 
 from ukge.cli.console import note, out, print_json
 from ukge.cli.files import write_text
-from ukge.cli.reading import Reading
+from ukge.cli.reading import Data, Reading
 
 
 def audit(
-    data: Annotated[
-        str, typer.Argument(help="A benchmark (cn15k, …), 'synthetic', a directory of parts, or one file.")
-    ],
+    data: Data,
     json: Annotated[bool, typer.Option("--json", help="Print the audit as JSON instead.")] = False,
     html: Annotated[Path | None, typer.Option("--html", help="Also write it as one HTML page.", metavar="FILE")] = None,
     leak_safe: Annotated[
@@ -25,7 +23,7 @@ def audit(
     *,
     reading: Reading,
 ) -> None:
-    """Find repeats, conflicts, leaks between parts, negatives that are facts, and what needs no model at all."""
+    """Find repeats, conflicts, leaks between parts, negative links that are facts, and what needs no model."""
     from ukge.graph.audit import audit as audit_data
     from ukge.graph.audit.html import render as as_page
     from ukge.graph.audit.text import render as as_text

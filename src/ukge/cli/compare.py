@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(help="Finished run directories.", metavar="RUN…")],
+    runs: Annotated[list[Path], typer.Argument(help="Finished run directories.", metavar="RUN")],
     protocol: Protocol = "paper",
     data: Data = None,
     tau: Tau = None,
@@ -28,7 +28,7 @@ def compare(
     *,
     reading: Reading,
 ) -> None:
-    """Put runs side by side: rows are runs, columns metrics, the best in bold; runs on other data get other tables."""
+    """Put runs side by side: rows are runs, columns metrics, the best in bold; each data set has a table of its own."""
     from ukge.evaluation.tables import render
     from ukge.predict import open_run
 

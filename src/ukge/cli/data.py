@@ -11,14 +11,13 @@ import typer
 
 from ukge.cli.console import note, out, print_json
 from ukge.cli.prepare import prepare
-from ukge.cli.reading import Reading, with_reading
+from ukge.cli.reading import Data, Reading, with_reading
 
 if TYPE_CHECKING:
     from ukge.graph.dataset import Dataset
     from ukge.graph.uncertain import UncertainGraph
 
 app = typer.Typer(help="Find, fetch, describe, convert, cut and make data.", no_args_is_help=True)
-app.command("prepare")(prepare)
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Input = Annotated[Path, typer.Argument(help="A file of facts.", metavar="IN")]
@@ -28,7 +27,9 @@ To = Annotated[
 ]
 Aggregate = Annotated[
     str | None,
-    typer.Option("--aggregate", help="Make one fact of repeated triples: mean, max, noisy-or, last, error."),
+    typer.Option(
+        "--aggregate", help="Make one fact of repeated triples: mean, max, noisy-or, last, error.", metavar="HOW"
+    ),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of every random choice.")]
 
@@ -58,7 +59,9 @@ def list_benchmarks(json: Json = False) -> None:
 
 
 @app.command("get")
-def get(name: Annotated[str, typer.Argument(help="The name of a benchmark.")], json: Json = False) -> None:
+def get(
+    name: Annotated[str, typer.Argument(help="cn15k, nl27k or ppi5k.", metavar="NAME")], json: Json = False
+) -> None:
     """Fetch a benchmark unless it is here, and check that it is the real thing."""
     from ukge.graph.catalogue import load, locate
 
@@ -75,7 +78,7 @@ def get(name: Annotated[str, typer.Argument(help="The name of a benchmark.")], j
 @app.command("info")
 @with_reading
 def info(
-    data: Annotated[str, typer.Argument(help="A benchmark, 'synthetic', a directory of parts, or one file.")],
+    data: Data,
     json: Json = False,
     *,
     reading: Reading,
@@ -125,7 +128,11 @@ def normalise(
     target: Output,
     scale: Annotated[
         str,
-        typer.Option("--scale", help="A recipe (conceptnet, nell) or scales, such as 'clip:0.1,3 log minmax:0.1,1'."),
+        typer.Option(
+            "--scale",
+            help="A recipe (conceptnet, nell) or scales, such as 'clip:0.1,3 log minmax:0.1,1'.",
+            metavar="SCALE",
+        ),
     ],
     to: To = None,
     json: Json = False,
@@ -140,12 +147,18 @@ def normalise(
 @with_reading
 def split(
     source: Input,
-    directory: Annotated[Path, typer.Option("--out", help="The directory to write, for ukge train.", metavar="DIR")],
+    directory: Annotated[
+        Path,
+        typer.Option(
+            "--out", help="The directory to write, for ukge train; one with files needs --force.", metavar="DIR"
+        ),
+    ],
     val: Annotated[float, typer.Option("--val", help="Fraction of validation facts.")] = 0.07,
     test: Annotated[float, typer.Option("--test", help="Fraction of test facts.")] = 0.08,
     seed: Seed = 0,
     leak_safe: Annotated[
-        bool, typer.Option("--leak-safe", help="Keep all facts of one entity pair in one part: no twin leaks.")
+        bool,
+        typer.Option("--leak-safe", help="Keep all facts of the same two entities in one part, so that none leaks."),
     ] = False,
     negatives: Annotated[
         str | None,
@@ -200,6 +213,9 @@ def generate(
         _say_written(target, json, facts, entities, len(world.relations))
     else:
         _write(generate_world(entities, facts, seed, noise).graph, target, to, json)
+
+
+app.command("prepare")(prepare)
 
 
 def _aggregated(graph: UncertainGraph, how: str | None) -> UncertainGraph:

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from ukge.predict import OpenedRun
 
 Protocol = Annotated[
-    str, typer.Option("--protocol", help="paper, split, positives or clean; they must not be mixed.", metavar="NAME")
+    str,
+    typer.Option(
+        "--protocol", help="paper, split, positives or clean; figures of different ones do not compare.", metavar="NAME"
+    ),
 ]
 Data = Annotated[
     str | None, typer.Option("--data", help="Where the run's data is now, if it was moved.", metavar="DATA")
@@ -43,7 +46,10 @@ def evaluate(
         bool, typer.Option("--evidence", help="Judge the run's evidence instead of its model.", show_default=False)
     ] = False,
     report: Annotated[
-        Path | None, typer.Option("--report", help="Also write a page with pictures into DIR.", metavar="DIR")
+        Path | None,
+        typer.Option(
+            "--report", help="Also write a page with pictures into DIR; an old one is replaced.", metavar="DIR"
+        ),
     ] = None,
     query: Annotated[
         list[str] | None,
@@ -60,7 +66,7 @@ def evaluate(
     from ukge.predict import open_run
 
     if query and report is None:
-        raise ConfigError("--query chooses a table of the report", hint="Say where the report goes with --report DIR.")
+        raise ConfigError("‹query› chooses a table of the report", hint="Say where the report goes with ‹report=DIR›.")
     opened = open_run(run, data, reading.options)
     asked = []
     if report is not None:  # what cannot be drawn or asked is told before the work, not after it
@@ -90,7 +96,9 @@ def prepared(runs: Sequence[OpenedRun], protocol: str, tau: float | None, seed: 
     own = sorted({each.tau for each in runs})
     if tau is None and len(own) > 1:
         values = ", ".join(f"{each:g}" for each in own)
-        raise ConfigError(f"the runs hold facts to be strong above different τ: {values}", hint="Choose one: --tau.")
+        raise ConfigError(
+            f"the runs hold facts to be strong above different τ: {values}", hint="Choose one: ‹tau=...›."
+        )
     return prepare(runs[0].dataset, protocol, Settings(tau=own[0] if tau is None else tau, seed=seed))
 
 

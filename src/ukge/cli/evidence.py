@@ -27,22 +27,30 @@ def _group() -> None:
 @evidence_app.command("fit")
 @partial(with_reading, panel=RUN_DATA)
 def fit(
-    runs: Annotated[list[Path], typer.Argument(help="Finished runs on the same data, one or more.", metavar="RUN…")],
-    error: Annotated[str, typer.Option("--error", help="What to make small: squared or absolute.")] = "squared",
+    runs: Annotated[list[Path], typer.Argument(help="Finished runs on the same data, one or more.", metavar="RUN")],
+    error: Annotated[
+        str, typer.Option("--error", help="The error to make small: squared or absolute.", metavar="KIND")
+    ] = "squared",
     out_dir: Annotated[
         Path | None,
-        typer.Option("--out", help="Where to keep it; in the first run if not given. Old evidence is replaced."),
+        typer.Option(
+            "--out", help="Where to keep it; in the first run if not given. Old evidence is replaced.", metavar="DIR"
+        ),
     ] = None,
     data: Annotated[
         str | None, typer.Option("--data", help="Where the runs' data is now, if it was moved.", metavar="DATA")
     ] = None,
-    trees: Annotated[int, typer.Option("--trees", help="Trees of each part of the head.", min=1)] = 200,
+    trees: Annotated[int, typer.Option("--trees", help="How many boosted trees each part has.", min=1)] = 200,
     seed: Annotated[int, typer.Option("--seed", help="Seed of negative links, folds and trees.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     *,
     reading: Reading,
 ) -> None:
-    """Gather evidence from the runs' training facts and fit a head to their validation facts and negative links."""
+    """Learn how confident facts are from what the graph says of them and what trained runs believe.
+
+    The evidence comes from the runs' training facts; how much each piece counts is learnt from their validation facts
+    and from negative links.
+    """
     from ukge.evidence import Evidence, EvidenceSettings
     from ukge.evidence.evidence import DIRECTORY
     from ukge.evidence.settings import as_error

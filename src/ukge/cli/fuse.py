@@ -26,16 +26,18 @@ def fuse(
     candidates: Annotated[
         Path,
         typer.Argument(
-            help="Head, relation, tail, the extractor's confidence, and any other columns; - for standard input.",
+            help="Head, relation, tail, the extractor's confidence, and any other columns; - is standard input.",
             metavar="CANDIDATES",
         ),
     ],
     out_file: Out = None,
     labelled: Annotated[
-        Path | None, typer.Option("--labelled", help="Candidates with a column label (0…1) to learn from.")
+        Path | None,
+        typer.Option("--labelled", help="Candidates with a column label (0…1) to learn from.", metavar="FILE"),
     ] = None,
     prior: Annotated[
-        float, typer.Option("--prior", help="Share of true facts among what the extractor was made for.")
+        float,
+        typer.Option("--prior", help="Share of true facts among what the extractor was made for.", metavar="SHARE"),
     ] = 0.5,
     as_json: AsJson = False,
     *,

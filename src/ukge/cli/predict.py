@@ -24,7 +24,9 @@ def predict(
     run: Annotated[Path, typer.Argument(help="A run; with evidence, it gives intervals and reasons.", metavar="RUN")],
     file: Annotated[
         Path,
-        typer.Argument(help="Facts to judge: head, relation, tail, and any other columns; - for standard input."),
+        typer.Argument(
+            help="Facts to judge: head, relation, tail, and any other columns; - is standard input.", metavar="FILE"
+        ),
     ],
     out_file: Out = None,
     coverage: Coverage = 0.9,

@@ -18,13 +18,19 @@ if TYPE_CHECKING:
     from ukge.graph.readers import ReadReport
     from ukge.graph.uncertain import UncertainGraph
 
+Data = Annotated[
+    str,
+    typer.Argument(
+        help="A benchmark (cn15k, nl27k, ppi5k), 'synthetic', a directory of parts, or a file of facts.", metavar="DATA"
+    ),
+]
 PANEL = "How files of facts are read"
-RUN_DATA = "How the runs' file of facts is read; as they remember, if not said"
+RUN_DATA = "How the file of facts is read, if not as the run remembers"
 HELP = {
     "format": ("NAME", "tsv, csv, parquet, jsonl, string, conceptnet, nell, rdf, …; else the extension says it."),
     "columns": (
-        "ROLE=COLUMN,…",
-        "Which column is which, by name or position from 0: head=0,tail=2,confidence=score.",
+        "ROLE=COL,…",
+        "Which column is which, by name or position from 0: head=0,confidence=score.",
     ),
     "header": (None, "Whether the first line names the columns; guessed if not said."),
     "delimiter": ("CHARACTER", "What separates columns: a character, or tab, comma, semicolon, space, bar."),
@@ -32,6 +38,7 @@ HELP = {
     "normalise": ("SCALE", "Make confidences of weights: conceptnet, nell, or e.g. 'clip:0.1,3 log minmax:0.1,1'."),
     "language": ("CODE", "ConceptNet: the language to keep (en if not said), or 'all'."),
     "channels": ("NAME,…", "STRING: the evidence channels to read."),
+    "option": ("NAME=VALUE", "Another option of the format, such as default_confidence=0.5; may be repeated."),
 }
 
 
@@ -47,6 +54,7 @@ class Reading:
     normalise: str | None = None
     language: str | None = None
     channels: str | None = None
+    option: list[str] | None = None
 
     @property
     def options(self) -> dict[str, Any]:
@@ -58,7 +66,7 @@ class Reading:
         options = {name: value for name, value in said.items() if value is not None}
         if self.language is not None:
             options["language"] = None if self.language == "all" else self.language
-        return options
+        return {**options, **dict(_option(each) for each in self.option or ())}
 
     def read(self, path: Path) -> UncertainGraph:
         """Read a file, and tell on standard error which rows were skipped."""
@@ -92,13 +100,26 @@ def with_reading(
         name = relation if each.name == "relation" else each.name
         declared = f"--{name}" + (f"/--no-{name}" if each.name == "header" else "")
         option = typer.Option(declared, help=text, metavar=metavar, show_default=False, rich_help_panel=panel)
-        kind: Any = (bool if each.name == "header" else str) | None
+        kind: Any = {"header": bool, "option": list[str]}.get(each.name, str) | None
         flags.append(flag(f"reading_{each.name}", Annotated[kind, option]))
     return with_flags(command, "reading", flags, _gathered)
 
 
 def _gathered(given: Mapping[str, Any]) -> Reading:
     return Reading(**{name.removeprefix("reading_"): value for name, value in given.items()})
+
+
+def _option(text: str) -> tuple[str, Any]:
+    """Return an option of a format as its reader takes it: true, false and numbers are such, all else is text."""
+    name, equals, value = (word.strip() for word in text.partition("="))
+    if not equals or not name:
+        raise ConfigError(f"--option {text!r} is not NAME=VALUE", hint="For example --option default_confidence=0.5.")
+    if value in ("true", "false"):
+        return name, value == "true"
+    try:
+        return name, float(value)
+    except ValueError:
+        return name, value
 
 
 def tell(report: ReadReport) -> None:
@@ -121,8 +142,8 @@ def parse_columns(text: str) -> dict[str, str | int]:
         role, equals, column = (word.strip() for word in part.partition("="))
         if not equals or not role or not column:
             raise ConfigError(
-                f"--columns {text!r}: {part!r} is not ROLE=COLUMN",
-                hint="For example --columns head=0,relation=1,tail=2,confidence=score.",
+                f"‹columns› {text!r}: {part!r} is not ROLE=COLUMN",
+                hint="For example ‹columns={'head': 0, 'relation': 1, 'tail': 2, 'confidence': 'score'}›.",
             )
         columns[role] = int(column) if column.isdecimal() else column
     return columns

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ukge.cli.console import err, note, out, print_json
-from ukge.cli.reading import Reading, with_reading
+from ukge.cli.reading import Data, Reading, with_reading
 from ukge.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,17 +23,21 @@ if TYPE_CHECKING:
 
 rules_app = typer.Typer(help="Mine rules, look at them, measure them, ground them.", no_args_is_help=True)
 
-Data = Annotated[str, typer.Argument(help="A benchmark, 'synthetic', a directory of parts, or one file of facts.")]
-Rules = Annotated[str, typer.Argument(help="A file of rules, or one rule: 'r(A, B) & s(B, C) -> t(A, C)'.")]
+Rules = Annotated[
+    str, typer.Argument(help="A file of rules, or one rule: 'r(A, B) & s(B, C) -> t(A, C)'.", metavar="RULES")
+]
 Strong = Annotated[
     float | None,
-    typer.Option("--strong", help="τ: confidence above which a fact may be part of a body. 0.85; on ppi5k 0.70."),
+    typer.Option(
+        "--strong", help="τ: confidence above which a fact may be part of a body; 0.85 (ppi5k: 0.70) if not given."
+    ),
 ]
 EngineName = Annotated[
     str, typer.Option("--engine", help="duckdb, spark, local[N] or spark://host:port.", metavar="NAME")
 ]
 Memory = Annotated[
-    str | None, typer.Option("--memory", help="What the engine holds before it spills to disk, such as 8GB.")
+    str | None,
+    typer.Option("--memory", help="What the engine holds before it spills to disk, such as 8GB.", metavar="SIZE"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Form = Annotated[
@@ -67,7 +71,9 @@ def mine(
         str, typer.Option(help="learnt (calibrated confidence) or fixed (1, as in the paper).")
     ] = "learnt",
     show: Annotated[int, typer.Option(help="Rules to print.")] = 30,
-    out_file: Annotated[Path | None, typer.Option("--out", help="File to write the rules to.")] = None,
+    out_file: Annotated[
+        Path | None, typer.Option("--out", help="File to write the rules to; an old one is replaced.", metavar="FILE")
+    ] = None,
     form: Form = None,
     engine: EngineName = "duckdb",
     memory: Memory = None,
@@ -191,7 +197,11 @@ def ground_rules(
     rules: Rules,
     out_file: Annotated[
         Path,
-        typer.Option("--out", help="Parquet file of all columns by id; any other format of facts holds heads by name."),
+        typer.Option(
+            "--out",
+            help="The file to write; an old one is replaced. .parquet has all columns, by id; others heads by name.",
+            metavar="FILE",
+        ),
     ],
     strong: Strong = None,
     budget: Annotated[int, typer.Option(help="Ground rules to make at most.")] = 10_000_000,

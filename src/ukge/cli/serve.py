@@ -33,10 +33,12 @@ def serve(
     max_body: Annotated[int, typer.Option("--max-body", help="Bytes of a request's body.", min=1)] = 1 << 20,
     time_limit: Annotated[float, typer.Option("--time-limit", help="Seconds for one request.", min=0.001)] = 10.0,
     index_above: Annotated[
-        int, typer.Option("--index-above", help="Entities from which an approximate index answers.", min=0)
+        int, typer.Option("--index-above", help="With more entities, an approximate index answers.", min=0)
     ] = 1_000_000,
     explorer: Annotated[bool, typer.Option("--explorer/--no-explorer", help="Whether / is a page for people.")] = True,
-    watch: Annotated[bool, typer.Option("--watch/--no-watch", help="Whether to take up a new run.")] = True,
+    watch: Annotated[
+        bool, typer.Option("--watch/--no-watch", help="Whether to reload when a new run is there.")
+    ] = True,
 ) -> None:
     """Serve a run: an HTTP API, and at / a page to explore the graph with.
 

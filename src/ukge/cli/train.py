@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ukge.cli.console import err, out, print_json
+from ukge.cli.exit_codes import ExitCode
 from ukge.cli.reading import Reading
 from ukge.errors import ConfigError
 
@@ -18,20 +19,33 @@ if TYPE_CHECKING:
     from ukge.train import Trained
 
 
+MODELS = "ukge-rect, ukge-logi, ukge-n, ukge-p, transe, distmult, complex, urge or complex-all."
+
+
 def train(
-    data: str | None = typer.Argument(None, help="Catalogue name, 'synthetic', data directory or file of facts."),
-    model: str = typer.Option("ukge-rect", help="Which model; an unknown name lists the known ones."),
-    out_dir: Path | None = typer.Option(None, "--out", help="Run directory to make; runs/DATA-MODEL if not given."),
-    config_file: Path | None = typer.Option(None, "--config", help="TOML file of settings; flags go before it."),
+    data: str | None = typer.Argument(
+        None,
+        help="A benchmark (cn15k, nl27k, ppi5k), 'synthetic', a directory of parts, or a file of facts.",
+        metavar="DATA",
+    ),
+    model: str = typer.Option("ukge-rect", help=MODELS, metavar="NAME"),
+    out_dir: Path | None = typer.Option(
+        None, "--out", help="Run directory to make; runs/DATA-MODEL if not given.", metavar="DIR"
+    ),
+    config_file: Path | None = typer.Option(
+        None, "--config", help="TOML file of settings; flags win over it.", metavar="FILE"
+    ),
     preset: str | None = typer.Option(None, help="'paper': the paper's settings for this model and data."),
-    resume: Path | None = typer.Option(None, help="Go on with an interrupted run directory."),
+    resume: Path | None = typer.Option(None, help="Go on with an interrupted run.", metavar="RUN"),
     rules: str = typer.Option(
         "own",
         help="Ground rules to learn from: own (those that come with the data), mined, none, a file of rules "
         "(.psl, .rules, .txt, .json), or a file of rule heads with the value of their body as confidence.",
     ),
-    leak_safe: bool = typer.Option(False, "--leak-safe", help="Split leak-safely where the data is not split yet."),
-    force: bool = typer.Option(False, "--force", help="Replace a run that is in the run directory."),
+    leak_safe: bool = typer.Option(
+        False, "--leak-safe", help="Cut the data leak-safe; data that comes cut is cut anew."
+    ),
+    force: bool = typer.Option(False, "--force", help="Replace the run that is in the run directory."),
     distributed: bool = typer.Option(
         False,
         "--distributed",
@@ -50,8 +64,8 @@ def train(
     if resume is not None:
         if data is not None or settings or reading.options or force:
             raise ConfigError(
-                "--resume goes on with the run as it is",
-                hint="Leave out DATA, the settings and how to read it, or start a new run without --resume.",
+                "‹resume› goes on with the run as it is",
+                hint="Leave out DATA, the settings and how to read it, or start a new run without ‹resume›.",
             )
         if distributed:
             _train_distributed(None, resume, f"resuming {resume}", as_json=as_json, quiet=quiet)
@@ -140,7 +154,7 @@ def _train_distributed(job: Job | None, resume: Path | None, title: str, *, as_j
                 job, resume, callbacks=[progress.on_epoch, *watching], on_facts=progress.on_facts
             )
     except FirstRankError:
-        raise typer.Exit(2) from None
+        raise typer.Exit(ExitCode.MISTAKE) from None
     if speaks:
         _tell(trained, run.manifest()["model"], run.path, as_json=as_json)
     if "TORCHELASTIC_RUN_ID" in os.environ:

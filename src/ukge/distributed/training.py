@@ -144,7 +144,9 @@ def _links(dataset: Dataset, config: Config) -> UncertainGraph:
 def _open(path: Path) -> None:
     run = Run.open(path)
     if not run.manifest().get("distributed"):
-        raise RunError(f"{path} was not trained with --distributed", hint=f"Go on with: ukge train --resume {path}")
+        raise RunError(
+            f"{path} was trained by one process, not by ranks", hint=f"Go on with: ukge train --resume {path}"
+        )
 
 
 def _facts_of(run: Run) -> Path:

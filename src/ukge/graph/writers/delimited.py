@@ -23,7 +23,7 @@ def write_tsv(graph: UncertainGraph, sink: pa.NativeFile, path: Path, *, header:
     first = graph.entities[int(graph.head[0])]
     if first.startswith("\ufeff") and not header:
         problem = Problem("the first name starts with a byte order mark", 1, "head", first)
-        raise DataError("would be misread", source=str(path), problems=[problem], hint="Write it with header=True.")
+        raise DataError("would be misread", source=str(path), problems=[problem], hint=_ELSEWHERE)
     _write(graph, sink, "\t", lambda names: names, header=header)
 
 
