@@ -42,6 +42,7 @@ READERS = [
     "rules mine",
     "rules score",
     "rules show",
+    "serve",
     "train",
     "tune",
 ]

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ukge.cli.console import note
+from ukge.cli.reading import Reading
 from ukge.errors import ConfigError
 
 HOST, PORT = "127.0.0.1", 8000
@@ -39,6 +40,8 @@ def serve(
     watch: Annotated[
         bool, typer.Option("--watch/--no-watch", help="Whether to reload when a new run is there.")
     ] = True,
+    *,
+    reading: Reading,
 ) -> None:
     """Serve a run: an HTTP API, and at / a page to explore the graph with.
 
@@ -59,6 +62,7 @@ def serve(
     app, service = create_app(
         run,
         data=data,
+        reading=reading.options,
         limits=limits,
         access=allowed,
         explorer=explorer,

@@ -164,6 +164,8 @@ def _place_hint(expected: Benchmark) -> str:
 
 def _known_hint(ref: str) -> str:
     known = [*BENCHMARKS, SYNTHETIC]
-    near = difflib.get_close_matches(ref, known, n=1)
+    folder = Path(ref).parent
+    here = [str(folder / path.name) for path in folder.iterdir()] if folder.is_dir() else []
+    near = difflib.get_close_matches(ref, [*known, *here], n=1, cutoff=0.75)
     start = f"Did you mean '{near[0]}'? " if near else ""
     return f"{start}Benchmarks: {', '.join(BENCHMARKS)}; '{SYNTHETIC}' is made on the spot; anything else is a path."
