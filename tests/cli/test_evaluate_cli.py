@@ -149,7 +149,7 @@ def test_a_model_learnt_in_memory_needs_its_data(home: Path, tmp_path: Path) -> 
         (["evaluate", "nowhere"], RunError, "nowhere is not a run directory"),
         (["evaluate", "rect", "--protocol", "papers"], ConfigError, "Did you mean 'paper'"),
         (["evaluate", "rect", "--protocol", "clean"], DataError, "--leak-safe"),
-        (["evaluate", "rect", "--query", "a,b"], ConfigError, "--report DIR"),
+        (["evaluate", "rect", "--query", "a,b"], ConfigError, "report=DIR"),
         (
             ["evaluate", "rect", "--report", "r", "--query", "nobody,nothing", "--replicates", "0"],
             DataError,

@@ -10,6 +10,7 @@ import typer
 
 from ukge.cli.console import as_flag, err, note, out, print_json
 from ukge.cli.predict import order_only
+from ukge.cli.reading import Reading
 from ukge.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from ukge.predict import OpenedRun
 
 Protocol = Annotated[
-    str, typer.Option("--protocol", help="paper, split, positives or clean; they must not be mixed.", metavar="NAME")
+    str,
+    typer.Option(
+        "--protocol", help="paper, split, positives or clean; figures of different ones do not compare.", metavar="NAME"
+    ),
 ]
 Data = Annotated[
     str | None, typer.Option("--data", help="Where the run's data is now, if it was moved.", metavar="DATA")
@@ -44,7 +48,10 @@ def evaluate(
         bool, typer.Option("--evidence", help="Judge the run's evidence instead of its model.", show_default=False)
     ] = False,
     report: Annotated[
-        Path | None, typer.Option("--report", help="Also write a page with pictures into DIR.", metavar="DIR")
+        Path | None,
+        typer.Option(
+            "--report", help="Also write a page with pictures into DIR; an old one is replaced.", metavar="DIR"
+        ),
     ] = None,
     query: Annotated[
         list[str] | None,
@@ -53,14 +60,16 @@ def evaluate(
     replicates: Replicates = 1000,
     seed: Seed = 0,
     as_json: AsJson = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Judge a run on its test facts, beside trivial baselines, by one of the protocols of the field."""
     from ukge.evaluation.tables import render
     from ukge.predict import open_run
 
     if query and report is None:
-        raise ConfigError("--query chooses a table of the report", hint="Say where the report goes with --report DIR.")
-    opened = open_run(run, data)
+        raise ConfigError("‹query› chooses a table of the report", hint="Say where the report goes with ‹report=DIR›.")
+    opened = open_run(run, data, reading.options)
     asked = []
     if report is not None:  # what cannot be drawn or asked is told before the work, not after it
         from ukge.evaluation.case_study import parse_query
@@ -91,7 +100,9 @@ def prepared(runs: Sequence[OpenedRun], protocol: str, tau: float | None, seed: 
     own = sorted({each.tau for each in runs})
     if tau is None and len(own) > 1:
         values = ", ".join(f"{each:g}" for each in own)
-        raise ConfigError(f"the runs hold facts to be strong above different τ: {values}", hint="Choose one: --tau.")
+        raise ConfigError(
+            f"the runs hold facts to be strong above different τ: {values}", hint="Choose one: ‹tau=...›."
+        )
     return prepare(runs[0].dataset, protocol, Settings(tau=own[0] if tau is None else tau, seed=seed))
 
 

@@ -11,7 +11,8 @@ import typer
 
 from ukge.cli.console import complain, err, out, plain_table, print_json
 from ukge.cli.exit_codes import ExitCode
-from ukge.cli.train import resolved
+from ukge.cli.reading import Reading
+from ukge.cli.train import MODELS, resolved
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,10 +22,17 @@ if TYPE_CHECKING:
 
 
 def tune(
-    data: str = typer.Argument(..., help="Catalogue name, 'synthetic', data directory or file of facts."),
-    model: str = typer.Option("ukge-rect", help="Which model; an unknown name lists the known ones."),
+    data: str = typer.Argument(
+        ...,
+        help="A benchmark (cn15k, nl27k, ppi5k), 'synthetic', a directory of parts, or a file of facts.",
+        metavar="DATA",
+    ),
+    model: str = typer.Option("ukge-rect", help=MODELS, metavar="NAME"),
     out_dir: Path | None = typer.Option(
-        None, "--out", help="Study directory; studies/DATA-MODEL if not given. One that exists is gone on with."
+        None,
+        "--out",
+        help="Study directory; studies/DATA-MODEL if not given. A search that is there is continued.",
+        metavar="DIR",
     ),
     space: str = typer.Option(
         "paper",
@@ -36,14 +44,19 @@ def tune(
     ),
     timeout: float | None = typer.Option(None, help="Begin no new trial after so many seconds."),
     pruner: str = typer.Option("median", help="Which trials to give up early: median, halving or none."),
-    config_file: Path | None = typer.Option(None, "--config", help="TOML file of settings that are not searched."),
+    config_file: Path | None = typer.Option(
+        None, "--config", help="TOML file of settings that are not searched.", metavar="FILE"
+    ),
     preset: str | None = typer.Option(None, help="'paper': the paper's settings for what is not searched."),
     rules: str = typer.Option("own", help="Ground rules, as in `ukge train`: own, mined, none or a file."),
-    leak_safe: bool = typer.Option(False, "--leak-safe", help="Split leak-safely where the data is not split yet."),
+    leak_safe: bool = typer.Option(
+        False, "--leak-safe", help="Cut the data leak-safe; data that comes cut is cut anew."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print the trials as JSON."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
     *,
     settings: dict[str, Any],
+    reading: Reading,
 ) -> None:
     """Search for good settings on the validation facts; a setting given as a flag is fixed.
 
@@ -51,11 +64,10 @@ def tune(
     `ukge train --config`.
     """
     from ukge.cli.search_progress import SearchProgress
-    from ukge.graph.catalogue import open_dataset
     from ukge.tune import tune as search
 
     config = resolved(model, data, config_file, preset, settings)
-    dataset = open_dataset(data, seed=config.runtime.seed, leak_safe=leak_safe)
+    dataset = reading.open(data, seed=config.runtime.seed, leak_safe=leak_safe)
     path = out_dir or Path("studies") / f"{dataset.name}-{model}"
     with SearchProgress(err(), f"{model} on {dataset.name}", config.stopping.metric, quiet=quiet) as progress:
         result = search(

@@ -289,8 +289,8 @@ class Evidence:
     def __repr__(self) -> str:
         models = ", ".join(each.name for each in self.evidence.backbones) or "no model"
         mse = self.unseen_errors()["mse"]
-        columns = f"{len(self.feature_names)} columns about {len(self.known):,} known facts"
-        return f"Evidence({models} and {columns}: mse {mse:.5f})"
+        what = f"{models} and {len(self.feature_names)} columns about {len(self.known):,} known facts"
+        return f"Evidence({what}; mse on unseen facts {mse:.5f})"
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the errors on facts that a head did not see, and the known facts."""
