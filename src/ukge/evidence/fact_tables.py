@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ukge.errors import DataError, Problem
-from ukge.graph.readers.layout import TRIPLE, ROLES, Roles
+from ukge.graph.readers.layout import ROLES, TRIPLE, Roles
 from ukge.graph.readers.rows import Rows, read_rows
 from ukge.graph.vocabulary import Ids, Vocabulary
 
