@@ -89,7 +89,7 @@ def triples(facts: Any, caller: str, takes: str = TAKEN) -> Triples:
         return Triples(named["head"], named["relation"], named["tail"], facts.confidence)
     table = as_table(facts)
     if table is not None:
-        found = columns_of(table, wanted=Roles(TRIPLE, ()))
+        found = columns_of(table, wanted=Roles(TRIPLE, ("confidence",)))
         head, relation, tail = (found.texts(role) for role in TRIPLE)
         confidence = found.numbers(CONFIDENCE) if CONFIDENCE in found.roles else None
         return Triples(head, relation, tail, confidence, found.where)
