@@ -68,7 +68,7 @@ class SamplingConfig(Section):
         """Check every setting, and refuse ways to draw corruptions that exclude each other."""
         Section.__post_init__(self)
         if self.by_degree and (self.in_range or self.sampler == "exhaustive"):
-            other = "‹in_range›" if self.in_range else "‹sampler=exhaustive›"
+            other = "‹in_range›" if self.in_range else "‹sampler='exhaustive'›"
             raise ConfigError(f"‹by_degree› has no meaning with {other}", hint="Leave out one of the two.")
 
 

@@ -32,7 +32,7 @@ def resolve_device(name: str) -> torch.device:
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = str(error).partition("\n")[0]
         raise ConfigError(
-            f"device '{name}' cannot be used: {reason}", hint="Set runtime.device to auto or to cpu."
+            f"device '{name}' cannot be used: {reason}", hint="Give ‹device='auto'› or ‹device='cpu'›."
         ) from None
     return device
 

@@ -38,6 +38,11 @@ def known_names(name: str, known: Iterable[str]) -> str:
     return f"{start}Known: {', '.join(names)}."
 
 
+def as_written(name: str, value: str | None) -> str:
+    """Leave an argument to be written by whoever tells the error in the end."""
+    return f"‹{name}›" if value is None else f"‹{name}={value}›"
+
+
 class UkgeError(Exception):
     """Base of every error a user can mend. `what` says what is wrong, `hint` what to do, both in Python's words."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, overload
 
@@ -56,6 +56,8 @@ class UKGE(EstimatorSettings):
         out: str | Path | None = None,
         reference: str | None = None,
         leak_safe: bool = False,
+        reading: Mapping[str, Any] | None = None,
+        overwrite: bool = False,
         progress: bool | None = None,
         callbacks: Iterable[Callback] = (),
         on_facts: Callable[[int], None] | None = None,
@@ -67,21 +69,24 @@ class UKGE(EstimatorSettings):
         `ukge.open_dataset`, and its test facts are left alone.
 
         `rules` are ground rules, or where they come from: "own" (those of the data set, the default), "mined", "none",
-        or a file (see `ukge.rule_sources`). With `out`, the run is kept in that directory; for `resume`, `reference`
-        says where a `Dataset` can be opened again. `progress` shows a bar; by default on a terminal and in a notebook.
-        `callbacks` hear of every epoch, `on_facts` of the facts that an epoch has gone through.
+        or a file (see `ukge.rule_sources`). With `out`, the run is kept in that directory, in place of an old run if
+        `overwrite`; for `resume`, `reference` says where a `Dataset` can be opened again, and `reading` what `read` is
+        told about a file. `progress` shows a bar; by default on a terminal and in a notebook. `callbacks` hear of every
+        epoch, `on_facts` of the facts that an epoch has gone through.
         """
         from ukge.tensorboard import on_request  # noqa: PLC0415 — it imports the loop
 
         settings = self.settings
         settings = settings.replace(engine=resolve(settings))
         watching = [*on_request(settings, out), *callbacks]
-        dataset, found = opened(data, y, seed=settings.runtime.seed, leak_safe=leak_safe)
+        dataset, found = opened(data, y, seed=settings.runtime.seed, leak_safe=leak_safe, reading=reading)
         ground = ground_rules(dataset, rules, settings)
-        note = DataNote.of(dataset, reference or found, settings.runtime.seed, leak_safe, kept=out is not None)
+        source = reference or found
+        note = DataNote.of(dataset, source, settings.runtime.seed, leak_safe, reading, kept=out is not None)
         run = None
         if out is not None:
-            run = Run.create(out, settings, note, dataset.entities, dataset.relations, ground, model=self.model)
+            names = dataset.entities, dataset.relations
+            run = Run.create(out, settings, note, *names, ground, model=self.model, overwrite=overwrite)
         try:
             learnt = self._learn(settings, dataset, ground, run, note, progress, watching, on_facts)
         except ConfigError:
@@ -109,13 +114,13 @@ class UKGE(EstimatorSettings):
         note, settings = run.data, run.config
         if run.manifest().get("distributed"):
             raise RunError(
-                f"{run.path} was trained with --distributed, and its checkpoints are in shards",
+                f"{run.path} was trained by ranks, and its checkpoints are in shards",
                 hint=f"torchrun --nproc-per-node 1 --no-python ukge train --distributed --resume {run.path}",
             )
         if data is None and note.reference == IN_MEMORY:
             raise RunError(f"{run.path} learnt from data in memory", hint="Resume it from Python, giving the data.")
         data = note.reference if data is None else data
-        dataset, _ = opened(data, y, seed=note.seed, leak_safe=note.leak_safe, caller="resume")
+        dataset, _ = opened(data, y, seed=note.seed, leak_safe=note.leak_safe, reading=note.reading, caller="resume")
         for part, expected in (("train", note.train), ("val", note.val)):
             if dataset.parts[part].fingerprint != expected:
                 raise RunError(
@@ -192,9 +197,9 @@ class UKGE(EstimatorSettings):
         """
         return self._done().embeddings(kind)
 
-    def save(self, path: str | Path) -> None:
-        """Write the model to a run directory."""
-        self._done().save(path, self.model)
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the model to a run directory, in place of an old run if `overwrite`."""
+        self._done().save(path, self.model, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -202,7 +207,7 @@ class UKGE(EstimatorSettings):
         run = Run.open(path)
         learnt = Learnt.load(run)
         estimator = cls(run.manifest()["model"], config=learnt.trained.config)
-        estimator._take(learnt)
+        estimator._take(learnt, where=f"{run.path}: ")
         return estimator
 
     @property
@@ -270,11 +275,11 @@ class UKGE(EstimatorSettings):
         trace = [event.line() for event in trained.events] if run is None else run.trace()
         return Learnt(trained, dataset.entities, dataset.relations, note, trace)
 
-    def _take(self, learnt: Learnt) -> None:
+    def _take(self, learnt: Learnt, where: str = "") -> None:
         self._learnt = learnt
         if learnt.trained.collapsed is not None:
             found = learnt.trained.collapsed
-            warnings.warn(CollapseWarning(f"{found.seen}: {found.cause}. {found.remedy}"), stacklevel=3)
+            warnings.warn(CollapseWarning(f"{where}{found.seen}: {found.cause}. {found.remedy}"), stacklevel=3)
 
     def _done(self) -> Learnt:
         if self._learnt is None:

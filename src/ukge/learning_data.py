@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,19 @@ TAKEN = (
 )
 
 
-def opened(data: Any, y: Any = None, *, seed: int, leak_safe: bool, caller: str = "fit") -> tuple[Dataset, str]:
+def opened(
+    data: Any,
+    y: Any = None,
+    *,
+    seed: int,
+    leak_safe: bool,
+    reading: Mapping[str, Any] | None = None,
+    caller: str = "fit",
+) -> tuple[Dataset, str]:
     """Return the data set to learn from, and what opens it again.
 
-    Facts that come whole are cut in two, for training and validation; a name or a path is opened as a data set.
+    Facts that come whole are cut in two, for training and validation; a name or a path is opened as a data set, a file
+    as `reading` says.
     """
     named = isinstance(data, (str, os.PathLike))
     if y is not None and (named or isinstance(data, Dataset)):
@@ -32,7 +42,7 @@ def opened(data: Any, y: Any = None, *, seed: int, leak_safe: bool, caller: str 
     if isinstance(data, Dataset):
         return data, IN_MEMORY
     if named:
-        return open_dataset(data, seed=seed, leak_safe=leak_safe), reference_to(data)
+        return open_dataset(data, seed=seed, leak_safe=leak_safe, **(reading or {})), reference_to(data)
     graph = as_graph(data, y, caller, TAKEN)
     return split(graph, test=0.0, seed=seed, leak_safe=leak_safe), IN_MEMORY
 

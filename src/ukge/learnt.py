@@ -102,12 +102,12 @@ class Learnt:
             figure(f"{metric}, ● chosen", curve(values, metric, best=self.trained.best_epoch)),
         ]
 
-    def save(self, path: str | Path, model: str) -> None:
+    def save(self, path: str | Path, model: str, *, overwrite: bool = False) -> None:
         """Write a run directory, which says of the data how much there was, not where it is."""
         trained = self.trained
         seed = trained.config.runtime.seed
         note = DataNote(IN_MEMORY, "", "", seed, facts=self.note.facts, mean=self.note.mean)
-        run = Run.create(path, trained.config, note, *self.names, None, model=model)
+        run = Run.create(path, trained.config, note, *self.names, None, model=model, overwrite=overwrite)
         result = trained.result()
         run.save_weights(trained.parameters, {name: result[name] for name in ("metric", "best", "best_epoch")})
         for line in self.trace:

@@ -24,8 +24,8 @@ def mapped_table(run: Run | None, name: str, shape: tuple[int, int]) -> Floats:
     """Return a new table of zeros in a file of the run; only the rows that are used take memory, while they are."""
     if run is None:
         raise ConfigError(
-            "memory_map keeps tables in files of a run directory, and there is none",
-            hint="Say where with out=… in Python or --out on the command line.",
+            "‹memory_map› keeps tables in files of a run directory, and there is none",
+            hint="Say where: ‹out=DIR›.",
         )
     folder = run.path / FOLDER
     folder.mkdir(exist_ok=True)

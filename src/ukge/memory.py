@@ -61,9 +61,9 @@ def refuse_if_too_large(needed: MemoryEstimate, available: int | None = None) ->
         f"(weights {_size(needed.parameters)}, optimiser {_size(needed.optimiser)}, best weights {_size(needed.best)}, "
         f"facts {_size(needed.data)}, batch {_size(needed.batch)})",
         hint=(
-            "Lower --batch-size or --negatives, or choose the sampler 'shared'."
+            "Lower ‹batch_size› or ‹negatives›, or choose ‹sampler='shared'›."
             if needed.batch > tables
-            else "Lower --dim, choose --optimiser rowwise-adagrad, which keeps one number per row, or --memory-map."
+            else "Lower ‹dim›, choose ‹optimiser='rowwise-adagrad'› (one number per row), or ‹memory_map=True›."
         ),
     )
 

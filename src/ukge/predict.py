@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ukge.errors import RunError
 from ukge.estimator import UKGE
@@ -38,32 +40,36 @@ class OpenedRun:
         return self.dataset.train.fingerprint, self.dataset.test.fingerprint
 
 
-def open_run(path: str | Path, data: str | Path | None = None) -> OpenedRun:
+def open_run(path: str | Path, data: str | Path | None = None, reading: Mapping[str, Any] | None = None) -> OpenedRun:
     """Open a finished run; its data is looked up where the run says, or at `data`, and must be what it learnt from."""
     estimator = UKGE.load(path)  # checks every file of the run
     run = Run(path)
-    dataset = dataset_of(run, data)
+    dataset = dataset_of(run, data, reading)
     if (dataset.entities, dataset.relations) != run.vocabularies:
         raise RunError(
             f"{run.path} learnt other names than {data or run.data.reference} has: their ids would not mean the same",
-            hint="Give the data the run learnt from with --data.",
+            hint="Give the data the run learnt from: ‹data=DATA›.",
         )
     graph = Path(run.data.reference).name
     tau = paper_tau(graph) if graph in BENCHMARKS else run.config.sampling.tau
     return OpenedRun(run, estimator.predictor, dataset, tau)
 
 
-def dataset_of(run: Run, data: str | Path | None = None) -> Dataset:
-    """Open the data set of a run and check that its training and validation facts are those the run saw."""
+def dataset_of(run: Run, data: str | Path | None = None, reading: Mapping[str, Any] | None = None) -> Dataset:
+    """Open the data set of a run and check that its training and validation facts are those the run saw.
+
+    A file is read as the run remembers, unless `reading` says otherwise.
+    """
     note = run.data
     if data is None and note.reference == IN_MEMORY:
-        raise RunError(f"{run.path} learnt from data in memory", hint="Say where the data is with --data.")
+        raise RunError(f"{run.path} learnt from data in memory", hint="Say where the data is: ‹data=DATA›.")
     reference = note.reference if data is None else str(data)
-    dataset = open_dataset(reference, seed=note.seed, leak_safe=note.leak_safe)
+    told = reading or (note.reading if data is None or Path(data).is_file() else {})
+    dataset = open_dataset(reference, seed=note.seed, leak_safe=note.leak_safe, **told)
     for part, expected in (("train", note.train), ("val", note.val)):
         if expected and dataset.parts[part].fingerprint != expected:
             raise RunError(
                 f"{run.path} learnt from other data: the {part} facts of {reference} are not those it saw",
-                hint="Restore the data, say where it is with --data, or train a new run.",
+                hint="Restore the data, say where it is (‹data=DATA›), or train a new run.",
             )
     return dataset

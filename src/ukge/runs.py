@@ -15,7 +15,8 @@ import hashlib
 import json
 import platform
 import shutil
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,8 @@ LIBRARIES = ("numpy", "torch", "numba", "pyarrow", "safetensors")
 class DataNote:
     """What a run learnt from: how to open it again, and fingerprints that tell whether it is still the same.
 
-    `facts` and `mean` are the number of the training facts and their mean confidence, where they are known.
+    `facts` and `mean` are the number of the training facts and their mean confidence, where they are known; `reading`
+    is what `read` was told about the file of facts: its format, columns and the like.
     """
 
     reference: str
@@ -50,14 +52,24 @@ class DataNote:
     leak_safe: bool = False
     facts: int | None = None
     mean: float | None = None
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, dataset: Dataset, reference: str, seed: int, leak_safe: bool, *, kept: bool = True) -> DataNote:
+    def of(
+        cls,
+        dataset: Dataset,
+        reference: str,
+        seed: int,
+        leak_safe: bool,
+        reading: Mapping[str, Any] | None = None,
+        *,
+        kept: bool = True,
+    ) -> DataNote:
         """Note what a data set holds; fingerprints, which take a while, only if the run is kept."""
         train = dataset.train
         mean = float(train.confidence.mean()) if len(train) else None
         prints = (train.fingerprint, dataset.val.fingerprint) if kept else ("", "")
-        return cls(reference, *prints, seed, leak_safe, len(train), mean)
+        return cls(reference, *prints, seed, leak_safe, len(train), mean, dict(reading or {}))
 
 
 @dataclass
@@ -89,14 +101,12 @@ class Run:
         rules: GroundRules | None,
         *,
         model: str,
+        overwrite: bool = False,
     ) -> Run:
-        """Make a new run directory; a directory that holds anything is refused."""
+        """Make a new run directory; one that holds anything is refused, unless it is a run and `overwrite` is said."""
         run = cls(path)
         if run.path.exists() and (not run.path.is_dir() or any(run.path.iterdir())):
-            raise RunError(
-                f"{run.path} exists and is not empty",
-                hint=f"Choose another --out, remove it, or go on with it: ukge train --resume {run.path}",
-            )
+            run._give_way(overwrite)
         run.path.mkdir(parents=True, exist_ok=True)
         write_atomically(run.path / "config.toml", to_toml(config).encode())
         for vocabulary, name in ((entities, "entities"), (relations, "relations")):
@@ -128,6 +138,18 @@ class Run:
             if sha256(file) != digest:
                 raise RunError(f"{file} is damaged: its content does not match its checksum", hint=DAMAGED)
         return run
+
+    def _give_way(self, overwrite: bool) -> None:
+        """Remove an old run; whatever else is there was not made by a training and is never removed."""
+        if not (self.path / "manifest.json").is_file():
+            raise RunError(f"{self.path} exists and is not empty", hint="Choose another directory, or remove this one.")
+        if not overwrite:
+            raise RunError(
+                f"{self.path} exists and is not empty: it holds a run",
+                hint=f"Go on with it (ukge train --resume {self.path}), replace it (‹overwrite=True›), or choose "
+                "another directory.",
+            )
+        shutil.rmtree(self.path)
 
     def manifest(self) -> dict[str, Any]:
         """Return the manifest, checked."""

@@ -160,14 +160,14 @@ def open_study(
     chosen = pruners.get(pruner)(every)
     path = Path(path)
     if path.exists() and not path.is_dir():
-        raise RunError(f"{path} is a file", hint="Choose another --out.")
+        raise RunError(f"{path} is a file", hint="Choose another ‹directory›.")
     path.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path / LOCK)
     try:
         lock.acquire(timeout=0)
     except Timeout:
         raise RunError(
-            f"another process is searching in {path}", hint="Wait for it, or choose another --out."
+            f"another process is searching in {path}", hint="Wait for it, or choose another ‹directory›."
         ) from None
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -200,20 +200,22 @@ def _check_manifest(path: Path, about: Mapping[str, Any]) -> None:
     file = path / MANIFEST
     if not file.exists():
         if any(entry.name != LOCK for entry in path.iterdir()):
-            raise RunError(f"{path} is not empty and holds no search", hint="Choose another --out.")
+            raise RunError(f"{path} is not empty and holds no search", hint="Choose another ‹directory›.")
         write_atomically(file, json.dumps(about, indent=2, ensure_ascii=False).encode())
         return
     try:
         before = json.loads(file.read_text(encoding="utf-8"))
     except ValueError:
-        raise RunError(f"{file} is damaged: it is not JSON", hint="Restore it, or choose another --out.") from None
+        raise RunError(
+            f"{file} is damaged: it is not JSON", hint="Restore it, or choose another ‹directory›."
+        ) from None
     known, now = _flat(before), _flat(json.loads(json.dumps(about)))
     for name in sorted(known.keys() | now.keys()):
         was, is_now = known.get(name), now.get(name)
         if was != is_now:
             raise RunError(
                 f"{path} holds another search: {name} was {was!r}, now it is {is_now!r}",
-                hint="Give the settings it began with to go on with it, or choose another --out.",
+                hint="Give the settings it began with to go on with it, or choose another ‹directory›.",
             )
 
 
@@ -248,7 +250,7 @@ def _storage(journal: Path) -> Any:
         return JournalStorage(JournalFileBackend(str(journal), lock_obj=AlreadyLocked(str(journal))))
     except (ValueError, KeyError, TypeError) as error:
         raise RunError(
-            f"{journal} is damaged: {error}", hint="Restore it, or begin a new search with another --out."
+            f"{journal} is damaged: {error}", hint="Restore it, or begin a new search with another ‹directory›."
         ) from None
 
 

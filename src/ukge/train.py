@@ -102,7 +102,7 @@ def learnable(
         if len(facts.head) == 0:
             raise DataError(
                 f"no training fact is strong: none has a confidence above τ = {config.sampling.tau:g}",
-                hint="Lower --tau.",
+                hint="Lower ‹tau›.",
             )
     if len(facts.head) == 0:
         raise DataError("there are no training facts")
@@ -276,5 +276,5 @@ class Loop:
         broken = ", ".join(f"{name} {value:g}" for name, value in result.losses.items() if not np.isfinite(value))
         raise RunError(
             f"training diverged in epoch {self.progress.epoch + 1}: {broken}; {kept}",
-            hint=f"Lower --lr (now {self.config.optimiser.lr:g}) or --init-scale, or raise --l2.",
+            hint=f"Lower ‹lr› (now {self.config.optimiser.lr:g}) or ‹init_scale›, or raise ‹l2›.",
         )

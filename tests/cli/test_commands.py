@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from ukge.cli import app
+from ukge.cli import app, main
+from ukge.cli.console import as_flag
+from ukge.cli.exit_codes import MEANING, ExitCode
 from ukge.errors import UkgeError
 from ukge.graph.catalogue import open_dataset
 from ukge.graph.readers import read
@@ -69,6 +71,27 @@ def test_a_bad_file_is_exit_code_2_and_a_message(tmp_path: Path) -> None:
     assert done.stderr.startswith("Error: ")
     for word in ("bad.tsv", "line 2", "1.5", "What to do: "):
         assert word in done.stderr
+
+
+def test_the_exit_codes_are_told_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = " ".join(run("--help").output.split())
+    for code in ExitCode:
+        assert f"{code.value} {MEANING[code]}" in shown
+    raised: list[tuple[BaseException, ExitCode]] = [
+        (UkgeError("wrong"), ExitCode.MISTAKE),
+        (OSError(28, "No space left"), ExitCode.MISTAKE),
+        (KeyboardInterrupt(), ExitCode.INTERRUPTED),
+        (BrokenPipeError(), ExitCode.PIPE),
+    ]
+    for error, code in raised:
+
+        def end(error: BaseException = error) -> None:
+            raise error
+
+        monkeypatch.setattr("ukge.cli.app", end)
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == code
 
 
 def test_a_place_that_cannot_be_written_is_exit_code_2_too(facts: Path) -> None:
@@ -195,8 +218,9 @@ def test_split_makes_a_data_set(facts: Path, tmp_path: Path) -> None:
     assert sum(len(part) for part in dataset.parts.values()) == 240
     assert said["test"] == len(dataset.test) == 19
     assert dataset.negatives is not None
-    with pytest.raises(UkgeError, match="holds files already"):
+    with pytest.raises(UkgeError, match="holds files already") as caught:
         run("data", "split", facts, "--out", cut)
+    assert "--force" in str(caught.value.worded(as_flag)[1])
     run("data", "split", facts, "--out", cut, "--force", "--leak-safe")
     assert open_dataset(cut).negatives is None
     assert "No test fact is in train" in run("audit", cut).stdout

@@ -99,6 +99,30 @@ def test_runs_are_compared(home: Path) -> None:
     )
 
 
+def test_runs_that_are_no_better_than_a_constant_are_told_so(home: Path) -> None:
+    """Two epochs are worse than the mean; every run is told so in words, in JSON, and with the flag."""
+    arguments = ["compare", str(home / "rect"), str(home / "logi"), "--protocol", "positives"]
+    shown = " ".join(runner.invoke(app, arguments).stdout.split())
+    for verdict in json.loads(runner.invoke(app, [*arguments, "--json"]).stdout)[0]["verdicts"]:
+        assert verdict["what"] in shown
+        if verdict["table"] == "confidence":
+            assert (verdict["name"], verdict["constant"]) == ("rect", True)
+            assert "--epochs" in verdict["hint"]
+            assert verdict["hint"] in shown
+            break
+    else:
+        pytest.fail("nothing was said of rect's errors")
+
+
+def test_a_run_that_learnt_an_order_is_told_of_its_errors(home: Path, tmp_path: Path) -> None:
+    ranks = ["train", str(home / "world.tsv"), "--model", "complex-all", "--out", str(tmp_path / "ranks"), *QUICK]
+    assert runner.invoke(app, ranks).exit_code == 0
+    told = "ranks learnt an order, not confidences (softmax loss)"
+    for command in ("evaluate", "compare"):
+        arguments = [command, str(tmp_path / "ranks"), "--protocol", "positives", "--replicates", "0"]
+        assert told in runner.invoke(app, arguments).stdout.replace("\n", " ")
+
+
 def test_changed_data_is_refused(home: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.tsv"
     write(generate(n_entities=300, n_facts=3000, seed=2).graph, other)
@@ -125,7 +149,7 @@ def test_a_model_learnt_in_memory_needs_its_data(home: Path, tmp_path: Path) -> 
         (["evaluate", "nowhere"], RunError, "nowhere is not a run directory"),
         (["evaluate", "rect", "--protocol", "papers"], ConfigError, "Did you mean 'paper'"),
         (["evaluate", "rect", "--protocol", "clean"], DataError, "--leak-safe"),
-        (["evaluate", "rect", "--query", "a,b"], ConfigError, "--report DIR"),
+        (["evaluate", "rect", "--query", "a,b"], ConfigError, "report=DIR"),
         (
             ["evaluate", "rect", "--report", "r", "--query", "nobody,nothing", "--replicates", "0"],
             DataError,

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
-from tests.cli.asking import answered, refused
+from tests.cli.asking import answered, on_a_terminal, refused
 
 from ukge.errors import ConfigError, DataError, RunError
 from ukge.estimator import UKGE
 from ukge.evidence import Evidence
+from ukge.evidence.explain import top_reasons
 from ukge.graph.dataset import Dataset
+from ukge.graph.files import open_text
 
 
 @pytest.fixture(scope="module")
@@ -26,26 +31,51 @@ def test_it_tells_what_the_evidence_ranks(home: Path, dataset: Dataset) -> None:
     fact = dataset.train[0]
     evidence = Evidence.load(home / "run")
     tails = json.loads(answered("rank", home / "run", fact.relation, "--head", fact.head, "-k", 4, "--json").stdout)
-    assert tails == [each._asdict() for each in evidence.rank(fact.head, fact.relation, k=4)]
+    expected = evidence.rank(fact.head, fact.relation, k=4)
+    assert [(row["tail"], row["confidence"], row["low"], row["high"], row["stored"]) for row in tails] == expected
+    assert {(row["head"], row["relation"]) for row in tails} == {(fact.head, fact.relation)}
+    triples = [(row["head"], row["relation"], row["tail"]) for row in tails]
+    assert [row["reason"] for row in tails] == [each.sentence for each in top_reasons(evidence, triples)]
     asked = (home / "run", fact.relation, "--tail", fact.tail, "--unseen", "--coverage", 0.5, "--json")
     heads = json.loads(answered("rank", *asked).stdout)
     expected = evidence.rank(relation=fact.relation, tail=fact.tail, unseen=True, coverage=0.5)
-    assert heads == [each._asdict() for each in expected]
+    assert [(row["head"], row["confidence"], row["low"], row["high"], row["stored"]) for row in heads] == expected
 
 
-def test_the_table_shows_bounds_and_what_is_known(home: Path, dataset: Dataset) -> None:
+def test_the_table_shows_bounds_what_is_known_and_why(home: Path, dataset: Dataset) -> None:
     fact = dataset.train[0]
     answers = Evidence.load(home / "run").rank(fact.head, fact.relation, k=3)
-    printed = answered("rank", home / "run", fact.relation, "--head", fact.head, "-k", 3).stdout
-    assert f"{fact.head} — {fact.relation} — ?" in printed
-    assert "90% interval" in printed
-    for each in answers:
-        line = next(row for row in printed.splitlines() if f" {each.entity} " in row)
-        assert f"{each.confidence:.2f}" in line
-        assert f"{each.low:.2f} – {each.high:.2f}" in line
+    asked = ("rank", home / "run", fact.relation, "--head", fact.head, "-k", 3)
+    reasons = [row["reason"] for row in json.loads(answered(*asked, "--json").stdout)]
+    printed = on_a_terminal(*asked)
+    lines = printed.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].strip() == f"{fact.head} — {fact.relation} — ?"
+    assert "in the" in lines[1]
+    for each, reason in zip(answers, reasons, strict=True):
+        line = next(row for row in lines if row.rstrip().endswith(f" {each.entity}"))
+        assert f" {each.confidence:.2f}  {each.low:.2f} – {each.high:.2f} " in line
         assert each.stored is None or f" {each.stored:.2f} " in line
-    assert "in the graph" in printed
-    assert "in the graph" not in answered("rank", home / "run", fact.relation, "--head", fact.head, "--unseen").stdout
+        assert reason in " ".join(printed.split())
+    bare = on_a_terminal(*asked, "--no-reasons", "--unseen")
+    assert "in the" not in bare
+    assert len(bare.splitlines()) == 2 + 1 + 3
+
+
+def test_a_pipe_gets_lines_and_a_file_what_its_name_says(home: Path, dataset: Dataset, tmp_path: Path) -> None:
+    fact = dataset.train[0]
+    asked = ("rank", home / "run", fact.relation, "--head", fact.head, "-k", 3)
+    rows = json.loads(answered(*asked, "--json").stdout)
+    piped = list(csv.DictReader(io.StringIO(answered(*asked).stdout), delimiter="\t", quoting=csv.QUOTE_NONE))
+    assert [row["tail"] for row in piped] == [row["tail"] for row in rows]
+    assert list(piped[0]) == ["head", "relation", "tail", "confidence", "low", "high", "stored", "reason"]
+    for ending in ("jsonl", "jsonl.gz", "ndjson.zst"):
+        assert not answered(*asked, "--out", tmp_path / f"told.{ending}").stdout
+        with open_text(tmp_path / f"told.{ending}") as text:
+            assert [json.loads(line) for line in text] == rows
+    answered(*asked, "--out", tmp_path / "told.parquet")
+    assert pq.read_table(tmp_path / "told.parquet").to_pylist() == rows
+    assert isinstance(refused(*asked, "--out", tmp_path / "told.xyz"), DataError)
 
 
 def test_without_evidence_the_model_answers(home: Path, dataset: Dataset) -> None:
@@ -53,12 +83,12 @@ def test_without_evidence_the_model_answers(home: Path, dataset: Dataset) -> Non
     told = answered("rank", home / "plain", fact.relation, "--head", fact.head, "-k", 2)
     first = UKGE.load(home / "plain").rank(fact.head, fact.relation, k=1)[0]
     assert first.entity in told.stdout
-    assert "interval" not in told.stdout
+    assert "low" not in told.stdout
     assert "ukge evidence fit" in told.stderr
     assert "order" not in told.stderr
     found = json.loads(answered("rank", home / "plain", fact.relation, "--head", fact.head, "-k", 1, "--json").stdout)
     assert found == [
-        {"entity": first.entity, "confidence": first.confidence, "low": None, "high": None, "stored": None}
+        {"head": fact.head, "relation": fact.relation, "tail": first.entity, "confidence": first.confidence}
     ]
 
 

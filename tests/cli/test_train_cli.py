@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ukge.cli import app
+from ukge.cli.console import as_flag
 from ukge.cli.exit_codes import ExitCode
 from ukge.config import knobs, read_config
 from ukge.errors import ConfigError, DataError, RunError
@@ -99,6 +100,38 @@ def test_one_number_for_data_of_one_number_is_a_note(tmp_path: Path) -> None:
     assert "there is nothing else to learn. Nothing has to be done." in result.stderr
 
 
+def test_a_run_is_replaced_only_by_force(facts: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    command = ["train", str(facts), "--out", str(out), *QUICK]
+    assert runner.invoke(app, command).exit_code == 0
+    with pytest.raises(RunError) as caught:
+        runner.invoke(app, command, catch_exceptions=False)
+    what, hint = caught.value.worded(as_flag)
+    assert "exists and is not empty" in what
+    assert hint is not None
+    assert "--force" in hint
+    assert f"ukge train --resume {out}" in hint
+    before = (out / "manifest.json").read_bytes()
+    with pytest.raises(ConfigError):
+        runner.invoke(app, ["train", str(facts), "--relation", " ", *command[2:], "--force"], catch_exceptions=False)
+    assert (out / "manifest.json").read_bytes() == before, "a command that fails removes nothing"
+    assert runner.invoke(app, [*command, "--force", "--lr", "0.07"]).exit_code == 0
+    assert read_config(out / "config.toml").optimiser.lr == 0.07
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "notes.txt").write_text("mine")
+    with pytest.raises(RunError):
+        runner.invoke(app, ["train", str(facts), "--out", str(mine), *QUICK, "--force"], catch_exceptions=False)
+    assert (mine / "notes.txt").read_text() == "mine"
+
+
+def test_a_wrong_setting_is_called_by_its_flag() -> None:
+    for flag, value, told in (("--tau", "-1", "--tau must be"), ("--batch-size", "0", "--batch-size must be")):
+        error = runner.invoke(app, ["train", "synthetic", flag, value]).exception
+        assert isinstance(error, ConfigError)
+        assert error.worded(as_flag)[0].startswith(told)
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
@@ -108,7 +141,7 @@ def test_one_number_for_data_of_one_number_is_a_note(tmp_path: Path) -> None:
         (["train", "synthetic", "--metric", "auc"], ConfigError, "unknown metric 'auc'"),
         (["train", "synthetic", "--preset", "best"], ConfigError, "unknown preset 'best'"),
         (["train", "synthetic", "--dim", "0"], ConfigError, "dim must be at least 1"),
-        (["train", "synthetic", "--engine", "fused", "--sampler", "shared"], ConfigError, "--engine torch"),
+        (["train", "synthetic", "--engine", "fused", "--sampler", "shared"], ConfigError, "engine='torch'"),
         (["train", "no-such-file.tsv"], DataError, "no-such-file.tsv"),
         (["train", "--resume", "nowhere"], RunError, "nowhere is not a run directory"),
         (["train", "synthetic", "--resume", "nowhere"], ConfigError, "Leave out DATA"),

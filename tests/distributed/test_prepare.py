@@ -166,6 +166,22 @@ def test_wrong_facts_are_shown_and_nothing_is_left(
     assert [path.name for path in tmp_path.iterdir()] == ["source"]
 
 
+def test_a_prepared_directory_gives_way_to_another_only_if_that_is_said(tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    facts = {"head": ["a", "b"] * 40, "relation": ["r"] * 80, "tail": [f"t{i}" for i in range(80)]}
+    table = pa.table({**facts, "confidence": [0.5] * 80})
+    pq.write_table(table, tmp_path / "source" / "1.parquet")
+    cut = PrepareSettings(val=0.2, test=0.2)
+    out = prepare(str(tmp_path / "source"), tmp_path / "out", cut).path
+    with pytest.raises(ConfigError, match="overwrite=True"):
+        prepare(str(tmp_path / "source"), out, cut)
+    pq.write_table(table.slice(0, 60), tmp_path / "source" / "1.parquet")
+    assert sum(prepare(str(tmp_path / "source"), out, cut, overwrite=True).facts[part] for part in PARTS[:3]) == 60
+    with pytest.raises(ConfigError, match="exists already"):
+        prepare(str(tmp_path / "source"), tmp_path / "source", cut, overwrite=True)
+    assert (tmp_path / "source" / "1.parquet").is_file()
+
+
 def test_what_cannot_be_prepared_is_said(tmp_path: Path, prepared: Prepared) -> None:
     with pytest.raises(DataError, match="cannot be read as Parquet"):
         prepare(str(tmp_path / "nothing"), tmp_path / "out")

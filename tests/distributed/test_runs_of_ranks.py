@@ -89,7 +89,7 @@ def test_the_run_is_an_ordinary_one(whole: Path, data: Path) -> None:
     parts = [load_file(shard)["entity"] for shard in shards]
     np.testing.assert_array_equal(np.concatenate(parts), weights.entity)
     assert len(parts[0]) == len(parts[1]) == 150
-    with pytest.raises(RunError, match="--distributed"):
+    with pytest.raises(RunError, match="trained by"):
         UKGE.resume(whole)
 
 

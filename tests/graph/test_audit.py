@@ -20,6 +20,7 @@ from ukge.graph.audit import html as html_page
 from ukge.graph.audit import text as text_page
 from ukge.graph.catalogue import read_folder
 from ukge.graph.dataset import Dataset
+from ukge.graph.split import split
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
 
@@ -182,6 +183,15 @@ def test_headlines_say_so_when_nothing_leaks() -> None:
     lines = audit(clean).headlines()
     assert lines[0] == "No test fact is in train, neither as it is nor inverted."
     assert "None of the 1 negative links is a fact of the graph." in lines
+
+
+def test_a_symmetric_graph_is_to_be_cut_leak_safe() -> None:
+    names = [f"p{number}" for number in range(6)]
+    both = UncertainGraph.from_facts([(a, "binds", b, 0.5) for a in names for b in names if a != b])
+    [line] = [line for line in audit(both).headlines() if "symmetric" in line]
+    assert line.startswith("1 relation is symmetric in at least 90 % of the facts: binds. A random cut would give")
+    cut = audit(split(both, leak_safe=True)).headlines()
+    assert not any("random cut" in line for line in cut)
 
 
 def printed(found: Audit, width: int = 100) -> str:

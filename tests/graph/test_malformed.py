@@ -34,7 +34,7 @@ class Case:
 
 
 CASES = [
-    Case("confidence_above_one.tsv", 3, "confidence", ("outside [0, 1]", "'1.5'", "scale=", "--normalise")),
+    Case("confidence_above_one.tsv", 3, "confidence", ("outside [0, 1]", "'1.5'", "scale=")),
     Case("confidence_negative.tsv", 3, "confidence", ("outside [0, 1]", "'-0.25'")),
     Case("confidence_nan.tsv", 2, "confidence", ("not a finite number", "'NaN'")),
     Case("confidence_infinite.tsv", 2, "confidence", ("not a finite number", "'inf'")),
@@ -43,7 +43,7 @@ CASES = [
     Case("confidence_comma.tsv", 2, "confidence", ("not a number", "'0,5'")),
     Case("confidence_empty.tsv", 2, "confidence", ("confidence is empty",)),
     Case("confidence_twelve_bad.tsv", 2, "confidence", ("12 problems in 13 lines", "… and 2 more"), 12),
-    Case("unknown_header.tsv", 1, "confidence", ("'how sure'", "header=True", "--header")),
+    Case("unknown_header.tsv", 1, "confidence", ("'how sure'", "header=True")),
     Case("head_empty.tsv", 2, "head", ("head name is empty",)),
     Case("relation_blank.tsv", 2, "relation", ("relation name is empty", "'  '")),
     Case("tail_unicode_blank.tsv", 2, "tail", ("tail name is empty", r"'\u2003\xa0'")),
@@ -163,7 +163,7 @@ def test_unknown_formats_and_options_list_the_known_ones(tmp_path: Path) -> None
     path.write_text("a\tr\tb\t1\n")
     with pytest.raises(ConfigError, match=r"unknown reader 'tvs'\n.*tsv.*conceptnet"):
         read(path, format="tvs")
-    with pytest.raises(ConfigError, match=r"reader 'tsv' has no option 'channels'\n.*delimiter"):
+    with pytest.raises(ConfigError, match=r"reader 'tsv' has no option channels\n.*delimiter"):
         read(path, channels=["experiments"])
     with pytest.raises(ConfigError, match="reader 'pandas' reads an object"):
         read(path, format="pandas")

@@ -61,7 +61,7 @@ def test_every_format_can_be_scored_again(family: Path, tmp_path: Path, form: st
     told = json.loads(run("mine", family, "--out", rules, "--weights", "fixed", "--json").stdout)
     assert told["report"]["kept"] == len(told["rules"])
     assert {one["weight"] for one in told["rules"]} == {1.0}
-    again = json.loads(run("score", family, rules, "--json", "--format", form).stdout)
+    again = json.loads(run("score", family, rules, "--json", "--rules-format", form).stdout)
     assert [one["support"] for one in again] == [one["support"] for one in told["rules"]]
 
 
@@ -93,7 +93,7 @@ def test_mistakes_are_told(family: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="unknown engine"):
         run("mine", family, "--engine", "postgres")
     with pytest.raises(RuleError, match="unknown format"):
-        run("mine", family, "--out", tmp_path / "rules", "--format", "prolog")
+        run("mine", family, "--out", tmp_path / "rules", "--rules-format", "prolog")
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -10,19 +10,21 @@ import typer
 
 from ukge.cli.audit import audit
 from ukge.cli.compare import compare
-from ukge.cli.complete import complete
+from ukge.cli.complete import EXCLUDED, complete
 from ukge.cli.console import as_flag, fail, note
 from ukge.cli.data import app as data_app
 from ukge.cli.demo import demo
 from ukge.cli.doubt import doubt
 from ukge.cli.evaluate import evaluate
 from ukge.cli.evidence import evidence_app
-from ukge.cli.exit_codes import ExitCode
+from ukge.cli.exit_codes import EPILOG, ExitCode
 from ukge.cli.explain import explain
 from ukge.cli.fuse import fuse
+from ukge.cli.help import reflow
 from ukge.cli.knobs import with_knobs
 from ukge.cli.predict import predict
 from ukge.cli.rank import rank
+from ukge.cli.reading import RUN_DATA, with_reading
 from ukge.cli.reproduce import reproduce
 from ukge.cli.rules import rules_app
 from ukge.cli.serve import serve
@@ -33,28 +35,36 @@ from ukge.errors import UkgeError, UkgeWarning
 app = typer.Typer(
     name="ukge",
     help="Knowledge graphs whose facts carry a confidence: check them, embed them, ask them.",
+    epilog=EPILOG,
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-app.command("audit")(audit)
-app.command("compare")(compare)
-app.command("complete")(complete)
-app.command("demo")(demo)
-app.command("doubt")(doubt)
-app.command("evaluate")(evaluate)
-app.command("explain")(explain)
-app.command("fuse")(fuse)
-app.command("predict")(predict)
-app.command("rank")(rank)
-app.command("reproduce")(with_knobs(reproduce))
-app.command("serve")(serve)
-app.command("train")(with_knobs(train))
-app.command("tune")(with_knobs(tune))
-app.add_typer(data_app, name="data")
-app.add_typer(evidence_app, name="evidence", help="What the graph says beside the embedding: fit it to a run.")
-app.add_typer(rules_app, name="rules")
+START, DATA, LEARN, ASK, JUDGE = "Begin here", "Data", "Learn", "Ask", "Judge"
+app.command("demo", rich_help_panel=START)(demo)
+app.add_typer(data_app, name="data", rich_help_panel=DATA)
+app.command("audit", rich_help_panel=DATA)(with_reading(audit))
+app.command("train", rich_help_panel=LEARN)(with_knobs(with_reading(train)))
+app.command("tune", rich_help_panel=LEARN)(with_knobs(with_reading(tune)))
+app.add_typer(rules_app, name="rules", rich_help_panel=LEARN)
+app.add_typer(
+    evidence_app,
+    name="evidence",
+    help="What the graph says beside the embedding: fit it to a run.",
+    rich_help_panel=LEARN,
+)
+app.command("predict", rich_help_panel=ASK)(with_reading(predict))
+app.command("rank", rich_help_panel=ASK)(rank)
+app.command("explain", rich_help_panel=ASK)(explain)
+app.command("complete", rich_help_panel=ASK)(with_reading(complete, relation="exclude-relation", panel=EXCLUDED))
+app.command("doubt", rich_help_panel=ASK)(doubt)
+app.command("fuse", rich_help_panel=ASK)(with_reading(fuse))
+app.command("serve", rich_help_panel=ASK)(with_reading(serve, panel=RUN_DATA))
+app.command("evaluate", rich_help_panel=JUDGE)(with_reading(evaluate, panel=RUN_DATA))
+app.command("compare", rich_help_panel=JUDGE)(with_reading(compare, panel=RUN_DATA))
+app.command("reproduce", rich_help_panel=JUDGE)(with_knobs(reproduce))
+reflow(app, data_app, rules_app, evidence_app)
 
 
 @app.callback(invoke_without_command=True)

@@ -9,35 +9,30 @@ import typer
 
 from ukge.cli.console import note, out, print_json
 from ukge.cli.files import write_text
-from ukge.cli.reading import Columns, Format, Header, Normalise, Reading
+from ukge.cli.reading import Data, Reading
 
 
 def audit(
-    data: Annotated[
-        str, typer.Argument(help="A benchmark (cn15k, …), 'synthetic', a directory of parts, or one file.")
-    ],
+    data: Data,
     json: Annotated[bool, typer.Option("--json", help="Print the audit as JSON instead.")] = False,
     html: Annotated[Path | None, typer.Option("--html", help="Also write it as one HTML page.", metavar="FILE")] = None,
     leak_safe: Annotated[
         bool, typer.Option("--leak-safe", help="Cut the data anew, leak-safe, and audit that.")
     ] = False,
     seed: Annotated[int, typer.Option("--seed", help="Seed of a new cut.")] = 0,
-    format: Format = None,  # noqa: A002  (the flag's name)
-    columns: Columns = None,
-    header: Header = None,
-    normalise: Normalise = None,
+    *,
+    reading: Reading,
 ) -> None:
-    """Find repeats, conflicts, leaks between parts, negatives that are facts, and what needs no model at all."""
+    """Find repeats, conflicts, leaks between parts, negative links that are facts, and what needs no model."""
     from ukge.graph.audit import audit as audit_data
     from ukge.graph.audit.html import render as as_page
     from ukge.graph.audit.text import render as as_text
-    from ukge.graph.catalogue import open_dataset
 
     path = Path(data)
     if path.is_file() and not leak_safe:
-        found = audit_data(Reading(format, columns, header, normalise).read(path), name=path.name)
+        found = audit_data(reading.read(path), name=path.name)
     else:
-        found = audit_data(open_dataset(data, seed=seed, leak_safe=leak_safe))
+        found = audit_data(reading.open(data, seed=seed, leak_safe=leak_safe))
     if html is not None:
         write_text(html, as_page(found))
         note(f"wrote {html}")

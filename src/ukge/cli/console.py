@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +20,14 @@ if TYPE_CHECKING:
 GAP = 2
 PIPE_WIDTH = 140
 
-FLAGS = {"scale": "normalise", "overwrite": "force"}
+FLAGS = {"scale": "normalise", "overwrite": "force", "directory": "out"}
 """Arguments whose flag has another name."""
+
+OPTIONS = frozenset(
+    {"base", "confidence_predicate", "default_confidence", "name", "names", "per_channel", "source_predicate"}
+    | {"sources", "syntax"}
+)
+"""Arguments of single formats, which have no flag of their own: they are given as --option NAME=VALUE."""
 
 
 def out() -> Console:
@@ -94,11 +102,26 @@ def tell_leaks(leaks: Leaks, console: Console) -> None:
 
 
 def as_flag(name: str, value: str | None) -> str:
-    """Write an argument as the command line does."""
+    """Write an argument as the command line does; a value that Python writes otherwise changes its shape, too."""
     flag = f"--{FLAGS.get(name, name).replace('_', '-')}"
+    if name in OPTIONS:
+        return f"--option {name}={'…' if value in (None, '...') else _in_shell(str(value))}"
     if value in ("True", "False"):
         return flag if value == "True" else f"--no-{flag[2:]}"
-    return flag if value is None else f"{flag} {value}"
+    return flag if value in (None, "...") else f"{flag} {_in_shell(str(value))}"
+
+
+def _in_shell(value: str) -> str:
+    """Return a Python value as one types it: `{'head': 0}` is head=0, and only text that needs quotes has any."""
+    try:
+        meant = ast.literal_eval(value)
+    except (ValueError, SyntaxError):  # a word such as FILE
+        return value
+    if isinstance(meant, dict):
+        meant = ",".join(f"{key}={each}" for key, each in meant.items())
+    elif isinstance(meant, (list, tuple)):
+        meant = ",".join(map(str, meant))
+    return shlex.quote(meant) if isinstance(meant, str) else value
 
 
 def print_json(value: Any) -> None:

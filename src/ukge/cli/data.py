@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,24 +11,25 @@ import typer
 
 from ukge.cli.console import note, out, plain_table, print_json, tell_leaks
 from ukge.cli.prepare import prepare
-from ukge.cli.reading import Channels, Columns, Delimiter, Format, Header, Language, Normalise, Reading
+from ukge.cli.reading import Data, Reading, with_reading
 
 if TYPE_CHECKING:
     from ukge.graph.dataset import Dataset
     from ukge.graph.uncertain import UncertainGraph
 
 app = typer.Typer(help="Find, fetch, describe, convert, cut and make data.", no_args_is_help=True)
-app.command("prepare")(prepare)
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Input = Annotated[Path, typer.Argument(help="A file of facts.", metavar="IN")]
-Output = Annotated[Path, typer.Argument(help="The file to write.", metavar="OUT")]
+Output = Annotated[Path, typer.Argument(help="The file to write; an old one is replaced.", metavar="OUT")]
 To = Annotated[
     str | None, typer.Option("--to", help="Format of the output; else its extension says it.", metavar="NAME")
 ]
 Aggregate = Annotated[
     str | None,
-    typer.Option("--aggregate", help="Make one fact of repeated triples: mean, max, noisy-or, last, error."),
+    typer.Option(
+        "--aggregate", help="Make one fact of repeated triples: mean, max, noisy-or, last, error.", metavar="HOW"
+    ),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of every random choice.")]
 
@@ -56,7 +59,9 @@ def list_benchmarks(json: Json = False) -> None:
 
 
 @app.command("get")
-def get(name: Annotated[str, typer.Argument(help="The name of a benchmark.")], json: Json = False) -> None:
+def get(
+    name: Annotated[str, typer.Argument(help="cn15k, nl27k or ppi5k.", metavar="NAME")], json: Json = False
+) -> None:
     """Fetch a benchmark unless it is here, and check that it is the real thing."""
     from ukge.graph.catalogue import load, locate
 
@@ -71,24 +76,21 @@ def get(name: Annotated[str, typer.Argument(help="The name of a benchmark.")], j
 
 
 @app.command("info")
+@with_reading
 def info(
-    data: Annotated[str, typer.Argument(help="A benchmark, 'synthetic', a directory of parts, or one file.")],
+    data: Data,
     json: Json = False,
-    format: Format = None,  # noqa: A002  (the flag's name)
-    columns: Columns = None,
-    header: Header = None,
-    normalise: Normalise = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Say what a data set holds."""
-    from ukge.graph.catalogue import open_dataset
-
     path = Path(data)
     if path.is_file():
-        graph = Reading(format, columns, header, normalise).read(path)
+        graph = reading.read(path)
         sizes = {"name": path.name, "entities": graph.n_entities, "relations": graph.n_relations, "facts": len(graph)}
         examples = graph
     else:
-        dataset = open_dataset(data)
+        dataset = reading.open(data)
         sizes, examples = _sizes(dataset), dataset.train
     first = [fact._asdict() for fact in examples[:5]]
     if json:
@@ -105,52 +107,58 @@ def info(
 
 
 @app.command("convert")
+@with_reading
 def convert(
     source: Input,
     target: Output,
-    format: Format = None,  # noqa: A002  (the flag's name)
     to: To = None,
-    columns: Columns = None,
-    header: Header = None,
-    normalise: Normalise = None,
     aggregate: Aggregate = None,
-    delimiter: Delimiter = None,
-    language: Language = None,
-    channels: Channels = None,
     json: Json = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Read facts in one format, check them, and write them in another."""
-    graph = Reading(format, columns, header, normalise, language, channels, delimiter).read(source)
-    _write(_aggregated(graph, aggregate), target, to, json)
+    _write(_aggregated(reading.read(source), aggregate), target, to, json)
 
 
 @app.command("normalise")
+@partial(with_reading, without=["normalise"])
 def normalise(
     source: Input,
     target: Output,
     scale: Annotated[
         str,
-        typer.Option("--scale", help="A recipe (conceptnet, nell) or scales, such as 'clip:0.1,3 log minmax:0.1,1'."),
+        typer.Option(
+            "--scale",
+            help="A recipe (conceptnet, nell) or scales, such as 'clip:0.1,3 log minmax:0.1,1'.",
+            metavar="SCALE",
+        ),
     ],
-    format: Format = None,  # noqa: A002  (the flag's name)
     to: To = None,
-    columns: Columns = None,
-    header: Header = None,
     json: Json = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Turn the weights of a file into confidences."""
-    _write(Reading(format, columns, header, scale).read(source), target, to, json)
+    _write(replace(reading, normalise=scale).read(source), target, to, json)
 
 
 @app.command("split")
+@with_reading
 def split(
     source: Input,
-    directory: Annotated[Path, typer.Option("--out", help="The directory to write, for ukge train.", metavar="DIR")],
+    directory: Annotated[
+        Path,
+        typer.Option(
+            "--out", help="The directory to write, for ukge train; one with files needs --force.", metavar="DIR"
+        ),
+    ],
     val: Annotated[float, typer.Option("--val", help="Fraction of validation facts.")] = 0.07,
     test: Annotated[float, typer.Option("--test", help="Fraction of test facts.")] = 0.08,
     seed: Seed = 0,
     leak_safe: Annotated[
-        bool, typer.Option("--leak-safe", help="Keep all facts of one entity pair in one part: no twin leaks.")
+        bool,
+        typer.Option("--leak-safe", help="Keep all facts of the same two entities in one part, so that none leaks."),
     ] = False,
     negatives: Annotated[
         str | None,
@@ -160,15 +168,11 @@ def split(
             metavar="KIND",
         ),
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace a data set that is in the directory already.")
-    ] = False,
-    format: Format = None,  # noqa: A002  (the flag's name)
-    columns: Columns = None,
-    header: Header = None,
-    normalise: Normalise = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the data set that is in the directory.")] = False,
     aggregate: Aggregate = None,
     json: Json = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Cut a file of facts into train, validation and test."""
     from ukge.graph.audit.leaks import find_leaks
@@ -176,7 +180,7 @@ def split(
     from ukge.graph.negatives import with_negatives
     from ukge.graph.split import split as split_graph
 
-    graph = _aggregated(Reading(format, columns, header, normalise).read(source), aggregate)
+    graph = _aggregated(reading.read(source), aggregate)
     dataset = split_graph(graph, val=val, test=test, seed=seed, leak_safe=leak_safe, name=directory.name)
     if negatives is not None:
         dataset = with_negatives(dataset, negatives, seed)
@@ -192,7 +196,10 @@ def split(
 
 @app.command("generate")
 def generate(
-    target: Annotated[Path, typer.Option("--out", help="The file to write (.tsv, .parquet, …).", metavar="FILE")],
+    target: Annotated[
+        Path,
+        typer.Option("--out", help="The file to write; an old one is replaced.", metavar="FILE"),
+    ],
     entities: Annotated[int, typer.Option("--entities", help="How many entities.", min=1)] = 1_000,
     facts: Annotated[int, typer.Option("--facts", help="How many facts.", min=1)] = 20_000,
     noise: Annotated[float, typer.Option("--noise", help="Deviation of what is observed from the truth.")] = 0.05,
@@ -209,6 +216,9 @@ def generate(
         _say_written(target, json, facts, entities, len(world.relations))
     else:
         _write(generate_world(entities, facts, seed, noise).graph, target, to, json)
+
+
+app.command("prepare")(prepare)
 
 
 def _aggregated(graph: UncertainGraph, how: str | None) -> UncertainGraph:

@@ -33,9 +33,12 @@ BESIDE = ("relation mean", "twin, else 0")
 
 
 def demo(
-    directory: Annotated[Path, typer.Option("--out", help="Where to put what the demo makes.", metavar="DIR")] = Path(
-        "demo"
-    ),
+    directory: Annotated[
+        Path,
+        typer.Option(
+            "--out", help="Where to put what the demo makes; what an earlier one made is replaced.", metavar="DIR"
+        ),
+    ] = Path("demo"),
     seed: Annotated[int, typer.Option("--seed", help="Seed of the synthetic world.")] = 0,
 ) -> None:
     """Make a synthetic graph, audit two cuts of it, mine rules, train a model, judge it, ask it, write a report."""

@@ -7,39 +7,33 @@ from typing import Annotated
 
 import typer
 
-from ukge.cli.console import err, note, out, print_json
+from ukge.cli.console import err
+from ukge.cli.results import AsJson, Out, check_out, deliver
 
 
 def doubt(
     run: Annotated[Path, typer.Argument(help="A run with evidence.", metavar="RUN")],
     relation: Annotated[
-        list[str] | None, typer.Option("--relation", "-r", help="Only facts of this relation; may be repeated.")
+        list[str] | None,
+        typer.Option("--relation", "-r", help="Only facts of this relation; may be repeated.", metavar="NAME"),
     ] = None,
     k: Annotated[int, typer.Option("-k", help="How many facts at most.")] = 20,
-    out_file: Annotated[
-        Path | None, typer.Option("--out", help="Write them to this file (.tsv, .csv or .parquet).")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    out_file: Out = None,
+    as_json: AsJson = False,
 ) -> None:
     """List the observed facts whose stored confidence the other facts contradict, the most surprising first."""
     from dataclasses import asdict
+
+    import pyarrow as pa
+    from rich.text import Text
 
     from ukge.evidence import Evidence
     from ukge.evidence.doubt import doubt as doubt_facts
     from ukge.progress import WorkProgress
 
+    check_out(out_file)
     evidence = Evidence.load(run)
     with WorkProgress(err(), "judging every observed fact by the others") as progress:
         found = doubt_facts(evidence, k=k, relations=relation, tell=progress.tell)
-    if out_file is not None:
-        import pyarrow as pa
-
-        from ukge.evidence.fact_tables import write_table
-
-        write_table(out_file, pa.Table.from_pylist([asdict(each) for each in found]))
-        note(f"{len(found):,} facts were written to {out_file}")
-    if as_json:
-        print_json([{**asdict(each), "gap": each.gap} for each in found])
-    elif out_file is None:
-        for each in found:
-            out().print(str(each), markup=False)
+    table = pa.Table.from_pylist([{**asdict(each), "gap": each.gap} for each in found])
+    deliver(table, out_file, as_json=as_json, shown=lambda: Text("\n".join(map(str, found))), what="facts")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ukge.cli.console import as_flag, err, note, out, print_json
+from ukge.cli.predict import order_only
+from ukge.cli.reading import Reading
 from ukge.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
@@ -19,7 +22,10 @@ if TYPE_CHECKING:
     from ukge.predict import OpenedRun
 
 Protocol = Annotated[
-    str, typer.Option("--protocol", help="paper, split, positives or clean; they must not be mixed.", metavar="NAME")
+    str,
+    typer.Option(
+        "--protocol", help="paper, split, positives or clean; figures of different ones do not compare.", metavar="NAME"
+    ),
 ]
 Data = Annotated[
     str | None, typer.Option("--data", help="Where the run's data is now, if it was moved.", metavar="DATA")
@@ -42,7 +48,10 @@ def evaluate(
         bool, typer.Option("--evidence", help="Judge the run's evidence instead of its model.", show_default=False)
     ] = False,
     report: Annotated[
-        Path | None, typer.Option("--report", help="Also write a page with pictures into DIR.", metavar="DIR")
+        Path | None,
+        typer.Option(
+            "--report", help="Also write a page with pictures into DIR; an old one is replaced.", metavar="DIR"
+        ),
     ] = None,
     query: Annotated[
         list[str] | None,
@@ -51,14 +60,16 @@ def evaluate(
     replicates: Replicates = 1000,
     seed: Seed = 0,
     as_json: AsJson = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Judge a run on its test facts, beside trivial baselines, by one of the protocols of the field."""
     from ukge.evaluation.tables import render
     from ukge.predict import open_run
 
     if query and report is None:
-        raise ConfigError("--query chooses a table of the report", hint="Say where the report goes with --report DIR.")
-    opened = open_run(run, data)
+        raise ConfigError("‹query› chooses a table of the report", hint="Say where the report goes with ‹report=DIR›.")
+    opened = open_run(run, data, reading.options)
     asked = []
     if report is not None:  # what cannot be drawn or asked is told before the work, not after it
         from ukge.evaluation.case_study import parse_query
@@ -69,6 +80,8 @@ def evaluate(
     predictor = _evidence_of(opened, protocol) if evidence else opened.model
     name = f"{opened.name}/evidence" if evidence else opened.name
     plan = prepared([opened], protocol, tau, seed)
+    if not evidence:
+        plan = remarked(plan, {name: opened})
     judged = _judged(plan, {name: predictor}, replicates, seed)
     if as_json:
         print_json(judged.to_dict(as_flag))
@@ -87,12 +100,21 @@ def prepared(runs: Sequence[OpenedRun], protocol: str, tau: float | None, seed: 
     own = sorted({each.tau for each in runs})
     if tau is None and len(own) > 1:
         values = ", ".join(f"{each:g}" for each in own)
-        raise ConfigError(f"the runs hold facts to be strong above different τ: {values}", hint="Choose one: --tau.")
+        raise ConfigError(
+            f"the runs hold facts to be strong above different τ: {values}", hint="Choose one: ‹tau=...›."
+        )
     return prepare(runs[0].dataset, protocol, Settings(tau=own[0] if tau is None else tau, seed=seed))
+
+
+def remarked(plan: Plan, runs: Mapping[str, OpenedRun]) -> Plan:
+    """Return the plan with a note on each run that learnt an order: its errors are those of no confidences."""
+    notes = [text for name, each in runs.items() for text in order_only(each.run.config, name, each.run.path)]
+    return replace(plan, notes=(*plan.notes, *notes))
 
 
 def judge(plan: Plan, runs: Mapping[str, OpenedRun], replicates: int, seed: int) -> Evaluation:
     """Return the tables of the runs, telling on a terminal whose turn it is."""
+    plan = remarked(plan, runs)
     return _judged(plan, {name: each.model for name, each in runs.items()}, replicates, seed)
 
 

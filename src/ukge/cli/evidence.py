@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ukge.cli.console import err, note, out, print_json
+from ukge.cli.reading import RUN_DATA, Reading, with_reading
 from ukge.errors import RunError
 
 if TYPE_CHECKING:
@@ -23,27 +25,39 @@ def _group() -> None:
 
 
 @evidence_app.command("fit")
+@partial(with_reading, panel=RUN_DATA)
 def fit(
-    runs: Annotated[list[Path], typer.Argument(help="Finished runs on the same data, one or more.", metavar="RUN…")],
-    error: Annotated[str, typer.Option("--error", help="What to make small: squared or absolute.")] = "squared",
+    runs: Annotated[list[Path], typer.Argument(help="Finished runs on the same data, one or more.", metavar="RUN")],
+    error: Annotated[
+        str, typer.Option("--error", help="The error to make small: squared or absolute.", metavar="KIND")
+    ] = "squared",
     out_dir: Annotated[
-        Path | None, typer.Option("--out", help="Where to keep it; the first run's directory if not given.")
+        Path | None,
+        typer.Option(
+            "--out", help="Where to keep it; in the first run if not given. Old evidence is replaced.", metavar="DIR"
+        ),
     ] = None,
     data: Annotated[
         str | None, typer.Option("--data", help="Where the runs' data is now, if it was moved.", metavar="DATA")
     ] = None,
-    trees: Annotated[int, typer.Option("--trees", help="Trees of each part of the head.", min=1)] = 200,
+    trees: Annotated[int, typer.Option("--trees", help="How many boosted trees each part has.", min=1)] = 200,
     seed: Annotated[int, typer.Option("--seed", help="Seed of negative links, folds and trees.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    *,
+    reading: Reading,
 ) -> None:
-    """Gather evidence from the runs' training facts and fit a head to their validation facts and negative links."""
+    """Learn how confident facts are from what the graph says of them and what trained runs believe.
+
+    The evidence comes from the runs' training facts; how much each piece counts is learnt from their validation facts
+    and from negative links.
+    """
     from ukge.evidence import Evidence, EvidenceSettings
     from ukge.evidence.evidence import DIRECTORY
     from ukge.evidence.settings import as_error
     from ukge.progress import WorkProgress
 
     settings = EvidenceSettings(error=as_error(error), seed=seed, iterations=trees)
-    dataset = _shared_data(runs, data)
+    dataset = _shared_data(runs, data, reading)
     with WorkProgress(err(), f"evidence of {len(dataset.train):,} facts") as progress:
         fitted = Evidence.fit(list(runs), dataset, settings=settings, tell=progress.tell)
     place = out_dir or runs[0] / DIRECTORY
@@ -53,7 +67,7 @@ def fit(
     _report(fitted, dataset, place, as_json=as_json)
 
 
-def _shared_data(runs: list[Path], data: str | None) -> Dataset:
+def _shared_data(runs: list[Path], data: str | None, reading: Reading) -> Dataset:
     from ukge.predict import dataset_of
     from ukge.runs import Run
 
@@ -61,7 +75,7 @@ def _shared_data(runs: list[Path], data: str | None) -> Dataset:
     seen = {(run.data.train, run.data.val) for run in opened}
     if len(seen) > 1:
         raise RunError("the runs learnt from different data", hint="Give runs that were trained on the same data set.")
-    return dataset_of(opened[0], data)
+    return dataset_of(opened[0], data, reading.options)
 
 
 def _report(fitted: Evidence, dataset: Dataset, place: Path, *, as_json: bool) -> None:

@@ -8,18 +8,19 @@ from typing import Annotated
 import typer
 
 from ukge.cli.console import out, print_json
+from ukge.cli.results import AsJson, Coverage
 
 
 def explain(
     run: Annotated[Path, typer.Argument(help="A run with evidence.", metavar="RUN")],
-    head: Annotated[str, typer.Argument(help="The head of the fact.")],
-    relation: Annotated[str, typer.Argument(help="The relation.")],
-    tail: Annotated[str, typer.Argument(help="The tail.")],
-    coverage: Annotated[float, typer.Option("--coverage", help="Share of facts whose interval holds them.")] = 0.9,
+    head: Annotated[str, typer.Argument(help="The head of the fact.", metavar="HEAD")],
+    relation: Annotated[str, typer.Argument(help="The relation.", metavar="RELATION")],
+    tail: Annotated[str, typer.Argument(help="The tail.", metavar="TAIL")],
+    coverage: Coverage = 0.9,
     leave_out: Annotated[
         bool, typer.Option("--leave-out", help="Judge an observed fact as if it were not known.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Tell which facts, ground rules and analogues speak for a fact or against it, and how much each counts."""
     from ukge.evidence import Evidence

@@ -7,69 +7,80 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ukge.cli.console import err, note
+from ukge.cli.console import err
+from ukge.cli.predict import tell_unknown
+from ukge.cli.reading import Reading, tell_skipped
+from ukge.cli.results import AsJson, Out, check_out, deliver, facts_table
+from ukge.cli.standard_input import file_of
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
     from ukge.evidence import Evidence
-    from ukge.evidence.fact_tables import FactTable
+    from ukge.graph.readers.rows import Rows
 
 
 def fuse(
     run: Annotated[Path, typer.Argument(help="A run with evidence.", metavar="RUN")],
     candidates: Annotated[
-        Path, typer.Argument(help="Head, relation, tail and the extractor's confidence.", metavar="CANDIDATES")
+        Path,
+        typer.Argument(
+            help="Head, relation, tail, the extractor's confidence, and any other columns; - is standard input.",
+            metavar="CANDIDATES",
+        ),
     ],
-    out_file: Annotated[Path, typer.Option("--out", help="The file to write (.tsv, .csv or .parquet).")],
+    out_file: Out = None,
     labelled: Annotated[
-        Path | None, typer.Option("--labelled", help="Candidates with a column label (0…1) to learn from.")
+        Path | None,
+        typer.Option("--labelled", help="Candidates with a column label (0…1) to learn from.", metavar="FILE"),
     ] = None,
     prior: Annotated[
-        float, typer.Option("--prior", help="Share of true facts among what the extractor was made for.")
+        float,
+        typer.Option("--prior", help="Share of true facts among what the extractor was made for.", metavar="SHARE"),
     ] = 0.5,
+    as_json: AsJson = False,
+    *,
+    reading: Reading,
 ) -> None:
-    """Make one calibrated confidence of an extractor's and the graph's.
+    """Make one calibrated confidence of an extractor's and the graph's; rows keep their order and other columns.
 
     With labelled candidates the weight of each opinion is learnt. Candidates with names that the graph does not know
-    keep the extractor's opinion.
+    keep the extractor's opinion, and their column note says so. A column of the file that is called like one of ours
+    is given_NAME in the result.
     """
-    import numpy as np
     import pyarrow as pa
 
     from ukge.evidence import Evidence
-    from ukge.evidence.fact_tables import read_facts, write_table
+    from ukge.evidence.fact_tables import judged, read_facts
     from ukge.evidence.fuse import Fusion
 
-    table = read_facts(candidates, confidence=True)
-    learnt_from = None if labelled is None else read_facts(labelled, confidence=True, label=True)
+    check_out(out_file)
+    with file_of(candidates, reading.format) as path:
+        rows = read_facts(path, confidence=True, **reading.options)
+    tell_skipped(str(candidates), rows.skipped)
+    learnt_from = None if labelled is None else read_facts(labelled, confidence=True, label=True, **reading.options)
     with err().status("asking the graph"):
         evidence = Evidence.load(run)
-        opinion = _opinion(evidence, table)
+        graph, notes = _opinion(evidence, rows)
         fusion = Fusion.by_prior(prior)
-        if learnt_from is not None and learnt_from.confidence is not None and learnt_from.label is not None:
-            own = _opinion(evidence, learnt_from)
-            fusion = Fusion.fit(own, learnt_from.confidence, learnt_from.label, prior=prior)
-    extractor = table.confidence
-    assert extractor is not None
-    columns = {"head": table.head, "relation": table.relation, "tail": table.tail}
-    numbers = {"extractor": extractor, "graph": pa.array(opinion, from_pandas=True)}
-    write_table(out_file, pa.table({**columns, **numbers, "confidence": fusion(opinion, extractor)}))
-    unknown = int(np.isnan(opinion).sum())
-    if unknown:
-        note(f"{unknown:,} candidates have names that the graph does not know: they keep the extractor's opinion")
-    note(f"{len(table):,} candidates were judged and written to {out_file}")
+        if learnt_from is not None:
+            own, _ = _opinion(evidence, learnt_from)
+            fusion = Fusion.fit(own, learnt_from.numbers["confidence"], learnt_from.numbers["label"], prior=prior)
+    extractor = rows.numbers["confidence"]
+    opinions = {"extractor": extractor, "graph": pa.array(graph, from_pandas=True)}
+    table = judged(rows, {"confidence": fusion(graph, extractor), **opinions}, notes)
+    deliver(table, out_file, as_json=as_json, shown=lambda: facts_table(table), what="candidates")
+    tell_unknown(table, "they keep the extractor's opinion")
 
 
-def _opinion(evidence: Evidence, table: FactTable) -> npt.NDArray[np.float64]:
+def _opinion(evidence: Evidence, rows: Rows) -> tuple[npt.NDArray[np.float64], tuple[str | None, ...]]:
     """Return the graph's confidence in each row, NaN where it does not know a name; its own row does not count."""
     import numpy as np
 
-    ids = table.encode(evidence.entities, evidence.relations)
-    known = (ids[0] >= 0) & (ids[1] >= 0) & (ids[2] >= 0)
-    head, relation, tail = (column[known] for column in ids)
-    found = np.full(len(table), np.nan)
-    own = evidence.own_rows(head, relation, tail)
-    found[known] = evidence.predict_ids(head, relation, tail, own=own)
-    return found
+    from ukge.evidence.fact_tables import KnownFacts
+
+    facts = KnownFacts.of(rows, evidence.entities, evidence.relations, hint="Check that the run is of this graph.")
+    found = np.full(len(rows), np.nan)
+    found[facts.known] = evidence.predict_ids(*facts.ids, own=evidence.own_rows(*facts.ids))
+    return found, facts.notes

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from typing import Any
 
 import typer
 
+from ukge.cli.flags import Command, flag, with_flags
 from ukge.config import knobs
 from ukge.knobs import Knob
 
@@ -21,26 +21,15 @@ PANELS = {
 }
 
 
-def with_knobs(command: Callable[..., None]) -> Callable[..., None]:
+def with_knobs(command: Command) -> Command:
     """Add a flag for every setting to a command that takes them as `settings`: those the user gave, by name."""
-    own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.name != "settings"]
-    names = [knob.name for knob in knobs()]
-
-    def run(**arguments: Any) -> None:
-        settings = {name: arguments.pop(name) for name in names}
-        command(**arguments, settings={name: value for name, value in settings.items() if value is not None})
-
-    parameters = [*own, *(_parameter(knob) for knob in knobs())]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {p.name: p.annotation for p in parameters}
-    run.__doc__ = command.__doc__
-    run.__name__ = command.__name__
-    return run
+    flags = [_parameter(knob) for knob in knobs()]
+    return with_flags(command, "settings", flags, lambda given: {k: v for k, v in given.items() if v is not None})
 
 
 def _parameter(knob: Knob) -> inspect.Parameter:
-    flag = "--" + knob.name.replace("_", "-")
-    declared = f"{flag}/--no-{flag[2:]}" if knob.type is bool else flag
+    name = "--" + knob.name.replace("_", "-")
+    declared = f"{name}/--no-{name[2:]}" if knob.type is bool else name
     option = typer.Option(
         None,
         declared,
@@ -49,4 +38,4 @@ def _parameter(knob: Knob) -> inspect.Parameter:
         rich_help_panel=PANELS[knob.section],
     )
     annotation: Any = knob.type | None
-    return inspect.Parameter(knob.name, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=annotation)
+    return flag(knob.name, annotation, option)

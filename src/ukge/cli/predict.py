@@ -8,89 +8,123 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ukge.cli.console import err, note
+from ukge.cli.reading import Reading, tell_skipped
+from ukge.cli.results import AsJson, Coverage, Out, Reasons, check_out, deliver, facts_table
+from ukge.cli.standard_input import file_of
 from ukge.errors import RunError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ukge.config import Config
     from ukge.estimator import UKGE
-    from ukge.evidence.fact_tables import FactTable
+    from ukge.graph.readers.rows import Rows
 
 
 def predict(
     run: Annotated[Path, typer.Argument(help="A run; with evidence, it gives intervals and reasons.", metavar="RUN")],
     file: Annotated[
-        Path, typer.Argument(help="Facts to judge: head, relation, tail (.tsv, .csv or .parquet).", metavar="FILE")
+        Path,
+        typer.Argument(
+            help="Facts to judge: head, relation, tail, and any other columns; - is standard input.", metavar="FILE"
+        ),
     ],
-    out_file: Annotated[Path, typer.Option("--out", help="The file to write (.tsv, .csv or .parquet).")],
-    coverage: Annotated[float, typer.Option("--coverage", help="Share of facts whose interval holds them.")] = 0.9,
-    reasons: Annotated[bool, typer.Option("--reasons/--no-reasons", help="Tell the top reason of each.")] = True,
+    out_file: Out = None,
+    coverage: Coverage = 0.9,
+    reasons: Reasons = True,
     new_facts: Annotated[
         Path | None, typer.Option("--with", help="Facts to take in first, new entities too.", metavar="FACTS")
     ] = None,
+    as_json: AsJson = False,
+    *,
+    reading: Reading,
 ) -> None:
-    """Judge every fact of a file; rows keep their order.
+    """Judge every fact of a file; rows keep their order and their other columns.
 
-    Without evidence the confidences are those of the run's model, and there are no intervals and no reasons.
+    A row with a name that the run does not know has no confidence, and its column note says why. A column of the file
+    that is called like one of ours is given_NAME in the result. Without evidence the confidences are those of the
+    run's model, and there are no intervals and no reasons.
     """
     from ukge.evidence.evidence import keeps_evidence
-    from ukge.evidence.fact_tables import read_facts, write_table
+    from ukge.evidence.fact_tables import read_facts
 
-    table = read_facts(file)
+    check_out(out_file)
     with_evidence = keeps_evidence(run)
     if new_facts is not None and not with_evidence:
         raise RunError(f"{run} has no evidence to take facts in", hint=f"Make it: ukge evidence fit {run}")
+    with file_of(file, reading.format) as path:
+        rows = read_facts(path, **reading.options)
+    tell_skipped(str(file), rows.skipped)
     with err().status("judging the facts"):
-        columns = _by_evidence(run, table, coverage, reasons, new_facts) if with_evidence else _by_model(run, table)
-    write_table(out_file, _result(table, columns))
-    note(f"{len(table):,} facts were judged and written to {out_file}")
+        if with_evidence:
+            table = _by_evidence(run, rows, coverage, reasons, new_facts, reading)
+        else:
+            table = _by_model(run, rows)
+    deliver(table, out_file, as_json=as_json, shown=lambda: facts_table(table, coverage), what="facts")
+    tell_unknown(table, "they have no confidence")
     if not with_evidence:
         note(f"{run} has no evidence, so there are no intervals and no reasons (ukge evidence fit {run} makes it)")
 
 
-def _by_evidence(run: Path, table: FactTable, coverage: float, reasons: bool, new_facts: Path | None) -> dict[str, Any]:
+def tell_unknown(table: pa.Table, what: str) -> None:
+    """Say how many rows have names that the run does not know."""
+    unknown = len(table) - table["note"].null_count
+    if unknown:
+        note(f"{unknown:,} of {len(table):,} rows have names that the run does not know: {what}; see the column note")
+
+
+def tell_if_order_only(estimator: UKGE, run: Path) -> None:
+    """Say so where the confidences of a run's model are none."""
+    for text in order_only(estimator.settings, estimator.model, run):
+        note(text)
+
+
+def order_only(config: Config, name: str, run: Path) -> list[str]:
+    """Return a sentence on a model that learnt an order; nothing where it learnt confidences."""
+    if config.objective.learns_confidence:
+        return []
+    return [
+        f"{name} learnt an order, not confidences ({config.objective.loss} loss): its numbers compare facts and mean "
+        f"nothing else (ukge evidence fit {run} makes confidences of them)"
+    ]
+
+
+def _by_evidence(
+    run: Path, rows: Rows, coverage: float, reasons: bool, new_facts: Path | None, reading: Reading
+) -> pa.Table:
     from ukge.evidence import Evidence
+    from ukge.evidence.judgement import judgements
 
     evidence = Evidence.load(run)
     if new_facts is not None:
         from ukge.evidence.fold_in import fold_in
-        from ukge.graph.readers import read
 
-        evidence = fold_in(evidence, read(new_facts))
-    ids = table.known_ids(evidence.entities, evidence.relations)
-    columns = evidence.evidence.columns(*ids)
-    low, high = evidence.interval_of(columns, ids[1], coverage)
-    found = {"confidence": evidence.head.predict(columns), "low": low, "high": high}
-    if not reasons:
-        return found
-    from ukge.evidence.explain import top_reasons
+        evidence = fold_in(evidence, reading.read(new_facts))
+    hint = "Check that the run is of this graph, or tell of new entities: ‹with=FACTS›."
 
-    named = list(zip(*(column.to_pylist() for column in (table.head, table.relation, table.tail)), strict=True))
-    return {**found, "reason": [reason.sentence for reason in top_reasons(evidence, named)]}
+    def judge(*ids: Any) -> dict[str, Any]:
+        return judgements(evidence, *ids, coverage=coverage, reasons=reasons)
+
+    return _judged(rows, (evidence.entities, evidence.relations), judge, hint)
 
 
-def _by_model(run: Path, table: FactTable) -> dict[str, Any]:
+def _by_model(run: Path, rows: Rows) -> pa.Table:
     from ukge.estimator import UKGE
     from ukge.runs import Run
 
     estimator = UKGE.load(run)
     tell_if_order_only(estimator, run)
-    ids = table.known_ids(*Run(run).vocabularies)
-    return {"confidence": estimator.predictor.confidence(*ids).astype("float64")}
+
+    def judge(*ids: Any) -> dict[str, Any]:
+        return {"confidence": estimator.predictor.confidence(*ids).astype("float64")}
+
+    return _judged(rows, Run(run).vocabularies, judge, "Check that the run is of this graph.")
 
 
-def tell_if_order_only(estimator: UKGE, run: Path) -> None:
-    """Say so where the confidences of a run's model are none."""
-    objective = estimator.settings.objective
-    if not objective.learns_confidence:
-        note(
-            f"{estimator.model} learnt an order, not confidences ({objective.loss} loss): "
-            f"its numbers compare facts and mean nothing else (ukge evidence fit {run} makes confidences of them)"
-        )
+def _judged(rows: Rows, names: tuple[Any, Any], judge: Any, hint: str) -> pa.Table:
+    """Judge the rows whose names are known."""
+    from ukge.evidence.fact_tables import KnownFacts, judged
 
-
-def _result(table: FactTable, columns: dict[str, Any]) -> pa.Table:
-    import pyarrow as pa
-
-    given = {} if table.confidence is None else {"given": table.confidence}
-    return pa.table({"head": table.head, "relation": table.relation, "tail": table.tail, **given, **columns})
+    facts = KnownFacts.of(rows, *names, hint=hint)
+    columns = {name: facts.spread(values) for name, values in judge(*facts.ids).items()}
+    return judged(rows, columns, facts.notes)

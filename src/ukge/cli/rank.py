@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ukge.cli.console import note, out, print_json
+from ukge.cli.console import note
 from ukge.cli.predict import tell_if_order_only
+from ukge.cli.results import AsJson, Coverage, Out, Reasons, check_out, deliver, facts_table
 from ukge.errors import ConfigError, RunError
 
-
-class Ranked(NamedTuple):
-    """An answer; without evidence neither its bounds are known nor what the graph says of it."""
-
-    entity: str
-    confidence: float
-    low: float | None = None
-    high: float | None = None
-    stored: float | None = None
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def rank(
-    run: Annotated[Path, typer.Argument(help="A run; with evidence, it gives intervals.", metavar="RUN")],
-    relation: Annotated[str, typer.Argument(help="The relation.")],
-    head: Annotated[str | None, typer.Option("--head", help="Ask for tails of this head.")] = None,
-    tail: Annotated[str | None, typer.Option("--tail", help="Ask for heads of this tail.")] = None,
+    run: Annotated[Path, typer.Argument(help="A run; with evidence, it gives intervals and reasons.", metavar="RUN")],
+    relation: Annotated[str, typer.Argument(help="The relation.", metavar="RELATION")],
+    head: Annotated[str | None, typer.Option("--head", help="Ask for tails of this head.", metavar="NAME")] = None,
+    tail: Annotated[str | None, typer.Option("--tail", help="Ask for heads of this tail.", metavar="NAME")] = None,
     k: Annotated[int, typer.Option("-k", help="How many answers.")] = 10,
     unseen: Annotated[bool, typer.Option("--unseen", help="Only answers that the graph does not have.")] = False,
-    coverage: Annotated[float, typer.Option("--coverage", help="Share of facts whose interval holds them.")] = 0.9,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    coverage: Coverage = 0.9,
+    reasons: Reasons = True,
+    out_file: Out = None,
+    as_json: AsJson = False,
 ) -> None:
     """Name the tails that fit a head and a relation best, or the heads that fit a tail.
 
@@ -40,51 +36,56 @@ def rank(
     from ukge.evidence.evidence import keeps_evidence
 
     if (head is None) == (tail is None):
-        raise ConfigError("a query has a head or a tail", hint="Give --head to ask for tails, or --tail for heads.")
+        raise ConfigError("a query has a head or a tail", hint="Give ‹head› to ask for tails, or ‹tail› for heads.")
+    check_out(out_file)
     if keeps_evidence(run):
-        found = _by_evidence(run, head, relation, tail, k, unseen, coverage)
+        table = _by_evidence(run, head, relation, tail, k, unseen, coverage, reasons)
     elif unseen:
         raise RunError(f"{run} has no evidence that knows the graph", hint=f"Make it: ukge evidence fit {run}")
     else:
-        found = _by_model(run, head, relation, tail, k)
-    if as_json:
-        print_json([each._asdict() for each in found])
-    else:
-        _print(found, f"{head or '?'} — {relation} — {tail or '?'}", coverage)
+        table = _by_model(run, head, relation, tail, k)
+    title, asked = f"{head or '?'} — {relation} — {tail or '?'}", "head" if head is None else "tail"
+    shown = lambda: facts_table(table, coverage, title=title, answer=asked)  # noqa: E731
+    deliver(table, out_file, as_json=as_json, shown=shown, what="answers")
 
 
 def _by_evidence(
-    run: Path, head: str | None, relation: str, tail: str | None, k: int, unseen: bool, coverage: float
-) -> list[Ranked]:
+    run: Path,
+    head: str | None,
+    relation: str,
+    tail: str | None,
+    k: int,
+    unseen: bool,
+    coverage: float,
+    reasons: bool,
+) -> pa.Table:
     from ukge.evidence import Evidence
+    from ukge.evidence.explain import top_reasons
 
-    answers = Evidence.load(run).rank(head, relation, k, tail=tail, coverage=coverage, unseen=unseen)
-    return [Ranked(*each) for each in answers]
+    evidence = Evidence.load(run)
+    answers = evidence.rank(head, relation, k, tail=tail, coverage=coverage, unseen=unseen)
+    told = {name: [getattr(each, name) for each in answers] for name in ("confidence", "low", "high", "stored")}
+    facts = [(head or each.entity, relation, tail or each.entity) for each in answers]
+    why = {"reason": [reason.sentence for reason in top_reasons(evidence, facts)]} if reasons else {}
+    return _table(facts, {**told, **why})
 
 
-def _by_model(run: Path, head: str | None, relation: str, tail: str | None, k: int) -> list[Ranked]:
+def _by_model(run: Path, head: str | None, relation: str, tail: str | None, k: int) -> pa.Table:
     from ukge.estimator import UKGE
 
     estimator = UKGE.load(run)
     tell_if_order_only(estimator, run)
-    note(f"{run} has no evidence, so there are no intervals (ukge evidence fit {run} makes it)")
-    return [Ranked(*each) for each in estimator.rank(head, relation, k, tail=tail)]
+    note(f"{run} has no evidence, so there are no intervals and no reasons (ukge evidence fit {run} makes it)")
+    answers = estimator.rank(head, relation, k, tail=tail)
+    facts = [(head or each.entity, relation, tail or each.entity) for each in answers]
+    return _table(facts, {"confidence": [each.confidence for each in answers]})
 
 
-def _print(found: list[Ranked], asked: str, coverage: float) -> None:
-    from rich.markup import escape
-    from rich.table import Table
+def _table(facts: list[tuple[str, str, str]], columns: dict[str, Any]) -> pa.Table:
+    import pyarrow as pa
 
-    table = Table(title=escape(asked), title_justify="left")
-    table.add_column("", justify="right")
-    table.add_column("answer", overflow="fold")
-    columns = [("confidence", [f"{each.confidence:.2f}" for each in found])]
-    if any(each.low is not None for each in found):
-        columns.append((f"{coverage:.0%} interval", [f"{each.low:.2f} – {each.high:.2f}" for each in found]))
-    if any(each.stored is not None for each in found):
-        columns.append(("in the graph", ["" if each.stored is None else f"{each.stored:.2f}" for each in found]))
-    for name, _ in columns:
-        table.add_column(name, justify="right")
-    for row, each in enumerate(found):
-        table.add_row(str(row + 1), escape(each.entity), *(cells[row] for _, cells in columns))
-    out().print(table)
+    names = {name: [fact[at] for fact in facts] for at, name in enumerate(("head", "relation", "tail"))}
+    text = {name: pa.array(values, pa.large_string()) for name, values in names.items()}
+    numbers = {name: pa.array(values, pa.float64()) for name, values in columns.items() if name != "reason"}
+    why = {"reason": pa.array(columns["reason"], pa.large_string())} if "reason" in columns else {}
+    return pa.table({**text, **numbers, **why})

@@ -1,51 +1,45 @@
-"""The flags by which every command that reads a file of facts lets its user say how."""
+"""How files of facts are read: the same flags on every command that reads one."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ukge.cli.console import note
+from ukge.cli.flags import Command, flag, with_flags
 from ukge.errors import ConfigError
 
 if TYPE_CHECKING:
+    from ukge.graph.dataset import Dataset
+    from ukge.graph.readers import ReadReport
     from ukge.graph.uncertain import UncertainGraph
 
-Format = Annotated[
-    str | None, typer.Option("--format", help="Format of the input; by default its extension says it.", metavar="NAME")
-]
-Columns = Annotated[
-    str | None,
-    typer.Option(
-        "--columns",
-        help="Which column is which, by header name or position from 0: head=0,relation=2,tail=1,confidence=score.",
-        metavar="ROLE=COLUMN,…",
+Data = Annotated[
+    str,
+    typer.Argument(
+        help="A benchmark (cn15k, nl27k, ppi5k), 'synthetic', a directory of parts, or a file of facts.", metavar="DATA"
     ),
 ]
-Header = Annotated[
-    bool | None, typer.Option("--header/--no-header", help="Whether the first line names the columns; else guessed.")
-]
-Normalise = Annotated[
-    str | None,
-    typer.Option(
-        "--normalise",
-        help="Turn weights into confidences: conceptnet, nell, or scales such as 'clip:0.1,3 log minmax:0.1,1'.",
-        metavar="SCALE",
+PANEL = "How files of facts are read"
+RUN_DATA = "How the file of facts is read, if not as the run remembers"
+HELP = {
+    "format": ("NAME", "tsv, csv, parquet, jsonl, string, conceptnet, nell, rdf, …; else the extension says it."),
+    "columns": (
+        "ROLE=COL,…",
+        "Which column is which, by name or position from 0: head=0,confidence=score.",
     ),
-]
-Language = Annotated[
-    str | None, typer.Option("--language", help="ConceptNet: keep this language (else en), or 'all'.", metavar="CODE")
-]
-Channels = Annotated[
-    str | None,
-    typer.Option("--channels", help="STRING: the evidence channels to read, comma-separated.", metavar="NAME,…"),
-]
-Delimiter = Annotated[
-    str | None, typer.Option("--delimiter", help="What separates the columns of a text file.", metavar="CHARACTER")
-]
+    "header": (None, "Whether the first line names the columns; guessed if not said."),
+    "delimiter": ("CHARACTER", "What separates columns: a character, or tab, comma, semicolon, space, bar."),
+    "relation": ("NAME", "The relation of all facts, for a file without a column of relations."),
+    "normalise": ("SCALE", "Make confidences of weights: conceptnet, nell, or e.g. 'clip:0.1,3 log minmax:0.1,1'."),
+    "language": ("CODE", "ConceptNet: the language to keep (en if not said), or 'all'."),
+    "channels": ("NAME,…", "STRING: the evidence channels to read."),
+    "option": ("NAME=VALUE", "Another option of the format, such as default_confidence=0.5; may be repeated."),
+}
 
 
 @dataclass(frozen=True)
@@ -55,37 +49,90 @@ class Reading:
     format: str | None = None
     columns: str | None = None
     header: bool | None = None
+    delimiter: str | None = None
+    relation: str | None = None
     normalise: str | None = None
     language: str | None = None
     channels: str | None = None
-    delimiter: str | None = None
+    option: list[str] | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What `ukge.read` is told: only what the user said, and nothing that JSON cannot hold."""
+        said = {name: getattr(self, name) for name in ("format", "header", "delimiter", "relation")}
+        said["columns"] = None if self.columns is None else parse_columns(self.columns)
+        said["scale"] = self.normalise
+        said["channels"] = None if self.channels is None else self.channels.split(",")
+        options = {name: value for name, value in said.items() if value is not None}
+        if self.language is not None:
+            options["language"] = None if self.language == "all" else self.language
+        return {**options, **dict(_option(each) for each in self.option or ())}
 
     def read(self, path: Path) -> UncertainGraph:
-        """Read the file, and tell on standard error which rows were skipped."""
+        """Read a file, and tell on standard error which rows were skipped."""
         from ukge.graph.readers import read_with_report
 
-        graph, report = read_with_report(
-            path,
-            format=self.format,
-            columns=parse_columns(self.columns) if self.columns else None,
-            header=self.header,
-            delimiter=self.delimiter,
-            scale=self.normalise,
-            **self._options(),
-        )
-        for why, count in report.skipped.items():
-            note(f"{path}: {count:,} rows skipped: {why}")
-        if report.ignored_columns:
-            note(f"{path}: columns not read: {', '.join(report.ignored_columns)}")
+        graph, report = read_with_report(path, **self.options)
+        tell(report)
         return graph
 
-    def _options(self) -> dict[str, Any]:
-        options: dict[str, Any] = {}
-        if self.language:
-            options["language"] = None if self.language == "all" else self.language
-        if self.channels:
-            options["channels"] = tuple(self.channels.split(","))
-        return options
+    def open(self, data: str, *, seed: int = 0, leak_safe: bool = False) -> Dataset:
+        """Open a data set, and tell on standard error which rows of its files were skipped."""
+        from ukge.graph.catalogue import open_dataset
+
+        return open_dataset(data, seed=seed, leak_safe=leak_safe, on_report=tell, **self.options)
+
+
+def with_reading(
+    command: Command, *, without: Iterable[str] = (), relation: str = "relation", panel: str = PANEL
+) -> Command:
+    """Add the flags that say how files of facts are read to a command that takes them as `reading`.
+
+    Flags `without` which the command is are left out; `relation` names the flag of a command whose --relation means
+    something else.
+    """
+    left_out = set(without)
+    flags = []
+    for each in fields(Reading):
+        if each.name in left_out:
+            continue
+        metavar, text = HELP[each.name]
+        name = relation if each.name == "relation" else each.name
+        declared = f"--{name}" + (f"/--no-{name}" if each.name == "header" else "")
+        option = typer.Option(declared, help=text, metavar=metavar, show_default=False, rich_help_panel=panel)
+        kind: Any = {"header": bool, "option": list[str]}.get(each.name, str) | None
+        flags.append(flag(f"reading_{each.name}", Annotated[kind, option]))
+    return with_flags(command, "reading", flags, _gathered)
+
+
+def _gathered(given: Mapping[str, Any]) -> Reading:
+    return Reading(**{name.removeprefix("reading_"): value for name, value in given.items()})
+
+
+def _option(text: str) -> tuple[str, Any]:
+    """Return an option of a format as its reader takes it: true, false and numbers are such, all else is text."""
+    name, equals, value = (word.strip() for word in text.partition("="))
+    if not equals or not name:
+        raise ConfigError(f"--option {text!r} is not NAME=VALUE", hint="For example --option default_confidence=0.5.")
+    if value in ("true", "false"):
+        return name, value == "true"
+    try:
+        return name, float(value)
+    except ValueError:
+        return name, value
+
+
+def tell(report: ReadReport) -> None:
+    """Tell what of a file was not read."""
+    tell_skipped(report.source, report.skipped)
+    if report.ignored_columns:
+        note(f"{report.source}: columns not read: {', '.join(report.ignored_columns)}")
+
+
+def tell_skipped(source: str, skipped: Mapping[str, int]) -> None:
+    """Tell how many rows of a file are no facts, and why."""
+    for why, count in skipped.items():
+        note(f"{source}: {count:,} rows skipped: {why}")
 
 
 def parse_columns(text: str) -> dict[str, str | int]:
@@ -95,8 +142,8 @@ def parse_columns(text: str) -> dict[str, str | int]:
         role, equals, column = (word.strip() for word in part.partition("="))
         if not equals or not role or not column:
             raise ConfigError(
-                f"--columns {text!r}: {part!r} is not ROLE=COLUMN",
-                hint="For example --columns head=0,relation=1,tail=2,confidence=score.",
+                f"‹columns› {text!r}: {part!r} is not ROLE=COLUMN",
+                hint="For example ‹columns={'head': 0, 'relation': 1, 'tail': 2, 'confidence': 'score'}›.",
             )
         columns[role] = int(column) if column.isdecimal() else column
     return columns

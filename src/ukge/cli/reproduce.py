@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ukge.cli.console import err, note, out, print_json
+from ukge.cli.exit_codes import ExitCode
 from ukge.cli.files import write_text
 
 GRAPHS = ("cn15k", "nl27k", "ppi5k")
@@ -15,7 +16,10 @@ GRAPHS = ("cn15k", "nl27k", "ppi5k")
 
 def reproduce(
     graphs: Annotated[
-        list[str] | None, typer.Argument(help="Benchmarks or data directories; all three benchmarks if none is named.")
+        list[str] | None,
+        typer.Argument(
+            help="Benchmarks or directories of parts; all three benchmarks if none is named.", metavar="GRAPH"
+        ),
     ] = None,
     models: Annotated[
         str, typer.Option("--models", help="Models, with commas; all eight of the paper if not given.", metavar="NAMES")
@@ -33,7 +37,10 @@ def reproduce(
         Path, typer.Option("--out", help="Where figures (*.json) and runs/ are kept.", metavar="DIR")
     ] = Path("results"),
     page: Annotated[
-        Path | None, typer.Option("--page", help="The page to write; results.md in DIR if not given.", metavar="FILE")
+        Path | None,
+        typer.Option(
+            "--page", help="The page to write, in place of an old one; results.md in DIR if not given.", metavar="FILE"
+        ),
     ] = None,
     settings_from: Annotated[
         Path | None, typer.Option("--settings", help="Take GRAPH.toml from here, not the package's.", metavar="DIR")
@@ -81,7 +88,7 @@ def reproduce(
     write_text(target, as_page(found))
     note(f"wrote {target}")
     if found.failures:
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.FAILED)
 
 
 def _names(text: str) -> tuple[str, ...]:

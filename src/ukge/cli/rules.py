@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ukge.cli.console import GAP, err, note, out, plain_table, print_json
+from ukge.cli.reading import Data, Reading, with_reading
 from ukge.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -25,21 +26,25 @@ ROOM_FOR_RULE = 44
 
 rules_app = typer.Typer(help="Mine rules, look at them, measure them, ground them.", no_args_is_help=True)
 
-Data = Annotated[str, typer.Argument(help="A benchmark, 'synthetic', a directory of parts, or one file of facts.")]
-Rules = Annotated[str, typer.Argument(help="A file of rules, or one rule: 'r(A, B) & s(B, C) -> t(A, C)'.")]
+Rules = Annotated[
+    str, typer.Argument(help="A file of rules, or one rule: 'r(A, B) & s(B, C) -> t(A, C)'.", metavar="RULES")
+]
 Strong = Annotated[
     float | None,
-    typer.Option("--strong", help="τ: confidence above which a fact may be part of a body. 0.85; on ppi5k 0.70."),
+    typer.Option(
+        "--strong", help="τ: confidence above which a fact may be part of a body; 0.85 (ppi5k: 0.70) if not given."
+    ),
 ]
 EngineName = Annotated[
     str, typer.Option("--engine", help="duckdb, spark, local[N] or spark://host:port.", metavar="NAME")
 ]
 Memory = Annotated[
-    str | None, typer.Option("--memory", help="What the engine holds before it spills to disk, such as 8GB.")
+    str | None,
+    typer.Option("--memory", help="What the engine holds before it spills to disk, such as 8GB.", metavar="SIZE"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Form = Annotated[
-    str | None, typer.Option("--format", help="psl, anyburl or json; by default the file's extension says it.")
+    str | None, typer.Option("--rules-format", help="psl, anyburl or json; else the extension says it.", metavar="NAME")
 ]
 Distinct = Annotated[
     bool,
@@ -51,6 +56,7 @@ STRONG, STRONG_OF = 0.85, {"ppi5k": 0.70}
 
 
 @rules_app.command("mine")
+@with_reading
 def mine(
     data: Data,
     strong: Strong = None,
@@ -68,18 +74,22 @@ def mine(
         str, typer.Option(help="learnt (calibrated confidence) or fixed (1, as in the paper).")
     ] = "learnt",
     show: Annotated[int, typer.Option(help="Rules to print.")] = 30,
-    out_file: Annotated[Path | None, typer.Option("--out", help="File to write the rules to.")] = None,
+    out_file: Annotated[
+        Path | None, typer.Option("--out", help="File to write the rules to; an old one is replaced.", metavar="FILE")
+    ] = None,
     form: Form = None,
     engine: EngineName = "duckdb",
     memory: Memory = None,
     json: Json = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Find all rules of the training facts, measure them, and print the best."""
     from ukge.logic.mining import MiningSettings
     from ukge.logic.mining import mine as find
     from ukge.progress import WorkProgress
 
-    dataset = _open(data)
+    dataset = _open(data, reading)
     asked = MiningSettings(
         strong=_strong(strong, dataset),
         max_length=max_length,
@@ -110,6 +120,7 @@ def mine(
 
 
 @rules_app.command("score")
+@with_reading
 def score(
     data: Data,
     rules: Rules,
@@ -122,11 +133,13 @@ def score(
     engine: EngineName = "duckdb",
     memory: Memory = None,
     json: Json = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Measure given rules on the training facts."""
     from ukge.logic.measures import measure
 
-    dataset = _open(data)
+    dataset = _open(data, reading)
     known = dataset.whole() if whole else None
     with _engine(engine, memory) as running:
         scored = measure(
@@ -146,6 +159,7 @@ def score(
 
 
 @rules_app.command("show")
+@with_reading
 def show(
     data: Data,
     rules: Rules,
@@ -156,11 +170,13 @@ def show(
     engine: EngineName = "duckdb",
     memory: Memory = None,
     json: Json = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Show rules at work: what they conclude from which facts."""
     from ukge.logic.grounding import GroundingSettings, ground
 
-    dataset = _open(data)
+    dataset = _open(data, reading)
     settings = GroundingSettings(strong=_strong(strong, dataset), unseen_only=not observed)
     told: list[dict[str, Any]] = []
     with _engine(engine, memory) as running:
@@ -180,12 +196,17 @@ def show(
 
 
 @rules_app.command("ground")
+@with_reading
 def ground_rules(
     data: Data,
     rules: Rules,
     out_file: Annotated[
         Path,
-        typer.Option("--out", help="Parquet file of all columns by id; any other format of facts holds heads by name."),
+        typer.Option(
+            "--out",
+            help="The file to write; an old one is replaced. .parquet has all columns, by id; others heads by name.",
+            metavar="FILE",
+        ),
     ],
     strong: Strong = None,
     budget: Annotated[int, typer.Option(help="Ground rules to make at most.")] = 10_000_000,
@@ -196,12 +217,14 @@ def ground_rules(
     engine: EngineName = "duckdb",
     memory: Memory = None,
     json: Json = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Fill rules with strong facts and write the ground rules for unseen heads."""
     from ukge.logic.grounding import GroundingSettings, ground
     from ukge.progress import WorkProgress
 
-    dataset = _open(data)
+    dataset = _open(data, reading)
     settings = GroundingSettings(
         strong=_strong(strong, dataset), unseen_only=not observed, distinct=distinct, best_only=best, budget=budget
     )
@@ -222,10 +245,10 @@ def ground_rules(
     out().print(f"{len(found):,} ground rules written to {out_file}", markup=False)
 
 
-def _open(data: str) -> Dataset:
-    from ukge.graph.catalogue import open_dataset
-
-    return open_dataset(data)
+def _open(data: str, reading: Reading) -> Dataset:
+    if reading.format in ("psl", "anyburl"):
+        raise ConfigError("‹format› says how facts are read", hint=f"Rules: ‹rules_format={reading.format}›.")
+    return reading.open(data)
 
 
 def _strong(given: float | None, dataset: Dataset) -> float:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ukge.cli.console import note
+from ukge.cli.reading import Reading
 from ukge.errors import ConfigError
 
 HOST, PORT = "127.0.0.1", 8000
@@ -33,10 +34,14 @@ def serve(
     max_body: Annotated[int, typer.Option("--max-body", help="Bytes of a request's body.", min=1)] = 1 << 20,
     time_limit: Annotated[float, typer.Option("--time-limit", help="Seconds for one request.", min=0.001)] = 10.0,
     index_above: Annotated[
-        int, typer.Option("--index-above", help="Entities from which an approximate index answers.", min=0)
+        int, typer.Option("--index-above", help="With more entities, an approximate index answers.", min=0)
     ] = 1_000_000,
     explorer: Annotated[bool, typer.Option("--explorer/--no-explorer", help="Whether / is a page for people.")] = True,
-    watch: Annotated[bool, typer.Option("--watch/--no-watch", help="Whether to take up a new run.")] = True,
+    watch: Annotated[
+        bool, typer.Option("--watch/--no-watch", help="Whether to reload when a new run is there.")
+    ] = True,
+    *,
+    reading: Reading,
 ) -> None:
     """Serve a run: an HTTP API, and at / a page to explore the graph with.
 
@@ -57,6 +62,7 @@ def serve(
     app, service = create_app(
         run,
         data=data,
+        reading=reading.options,
         limits=limits,
         access=allowed,
         explorer=explorer,

@@ -12,6 +12,7 @@ import typer
 
 from ukge.cli.console import as_flag, complain, err, note, out, print_json, tell_leaks
 from ukge.cli.exit_codes import ExitCode
+from ukge.cli.reading import Reading
 from ukge.errors import CollapseWarning, ConfigError
 
 if TYPE_CHECKING:
@@ -22,19 +23,33 @@ if TYPE_CHECKING:
     from ukge.train import Trained
 
 
+MODELS = "ukge-rect, ukge-logi, ukge-n, ukge-p, transe, distmult, complex, urge or complex-all."
+
+
 def train(
-    data: str | None = typer.Argument(None, help="Catalogue name, 'synthetic', data directory or file of facts."),
-    model: str = typer.Option("ukge-rect", help="Which model; an unknown name lists the known ones."),
-    out_dir: Path | None = typer.Option(None, "--out", help="Run directory to make; runs/DATA-MODEL if not given."),
-    config_file: Path | None = typer.Option(None, "--config", help="TOML file of settings; flags go before it."),
+    data: str | None = typer.Argument(
+        None,
+        help="A benchmark (cn15k, nl27k, ppi5k), 'synthetic', a directory of parts, or a file of facts.",
+        metavar="DATA",
+    ),
+    model: str = typer.Option("ukge-rect", help=MODELS, metavar="NAME"),
+    out_dir: Path | None = typer.Option(
+        None, "--out", help="Run directory to make; runs/DATA-MODEL if not given.", metavar="DIR"
+    ),
+    config_file: Path | None = typer.Option(
+        None, "--config", help="TOML file of settings; flags win over it.", metavar="FILE"
+    ),
     preset: str | None = typer.Option(None, help="'paper': the paper's settings for this model and data."),
-    resume: Path | None = typer.Option(None, help="Go on with an interrupted run directory."),
+    resume: Path | None = typer.Option(None, help="Go on with an interrupted run.", metavar="RUN"),
     rules: str = typer.Option(
         "own",
         help="Ground rules to learn from: own (those that come with the data), mined, none, a file of rules "
         "(.psl, .rules, .txt, .json), or a file of rule heads with the value of their body as confidence.",
     ),
-    leak_safe: bool = typer.Option(False, "--leak-safe", help="Split leak-safely where the data is not split yet."),
+    leak_safe: bool = typer.Option(
+        False, "--leak-safe", help="Cut the data leak-safe; data that comes cut is cut anew."
+    ),
+    force: bool = typer.Option(False, "--force", help="Replace the run that is in the run directory."),
     distributed: bool = typer.Option(
         False,
         "--distributed",
@@ -44,15 +59,19 @@ def train(
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
     *,
     settings: dict[str, Any],
+    reading: Reading,
 ) -> None:
-    """Learn embeddings from a graph of uncertain facts, and keep the run in a directory."""
+    """Learn embeddings from a graph of uncertain facts, and keep the run in a directory.
+
+    Ends with exit code 3 where nothing was learnt: every fact gets the same prediction.
+    """
     from ukge.estimator import UKGE
 
     if resume is not None:
-        if data is not None or settings:
+        if data is not None or settings or reading.options or force:
             raise ConfigError(
-                "--resume goes on with the run as it is",
-                hint="Leave out DATA and the settings, or start a new run without --resume.",
+                "‹resume› goes on with the run as it is",
+                hint="Leave out DATA, the settings and how to read it, or start a new run without ‹resume›.",
             )
         if distributed:
             _train_distributed(None, resume, f"resuming {resume}", as_json=as_json, quiet=quiet)
@@ -64,7 +83,7 @@ def train(
     if data is None:
         raise ConfigError("what to train on is missing", hint="Try: ukge train synthetic   or   ukge train FILE.tsv")
     from ukge.graph.audit.leaks import find_leaks
-    from ukge.graph.catalogue import open_dataset, reference_to
+    from ukge.graph.catalogue import reference_to
 
     if distributed:
         from ukge.distributed.training import Job, settings_for_ranks
@@ -73,11 +92,11 @@ def train(
             model, data, config_file, preset, settings, settings_for_ranks(settings.get("device", "auto"))
         )
         path = out_dir or Path("runs") / f"{Path(data).name}-{model}"
-        job = Job(data, model, config, path, rules, leak_safe)
+        job = Job(data, model, config, path, rules, leak_safe, reading.options, force)
         _train_distributed(job, None, f"{model} on {Path(data).name}", as_json=as_json, quiet=quiet)
         return
     config = resolved(model, data, config_file, preset, settings)
-    dataset = open_dataset(data, seed=config.runtime.seed, leak_safe=leak_safe)
+    dataset = reading.open(data, seed=config.runtime.seed, leak_safe=leak_safe)
     path = out_dir or Path("runs") / f"{dataset.name}-{model}"
     estimator = UKGE(model, config=config)
     leaks = find_leaks(dataset)
@@ -85,7 +104,14 @@ def train(
         tell_leaks(leaks, err())
     with told_at_the_end():
         estimator.fit(
-            dataset, rules=rules, out=path, reference=reference_to(data), leak_safe=leak_safe, progress=not quiet
+            dataset,
+            rules=rules,
+            out=path,
+            reference=reference_to(data),
+            leak_safe=leak_safe,
+            reading=reading.options,
+            overwrite=force,
+            progress=not quiet,
         )
     _report(estimator, path, as_json=as_json, leaks=leaks)
 

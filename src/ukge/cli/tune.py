@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,8 @@ import typer
 
 from ukge.cli.console import complain, err, out, plain_table, print_json
 from ukge.cli.exit_codes import ExitCode
-from ukge.cli.train import resolved
+from ukge.cli.reading import Reading
+from ukge.cli.train import MODELS, resolved
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -20,10 +22,17 @@ if TYPE_CHECKING:
 
 
 def tune(
-    data: str = typer.Argument(..., help="Catalogue name, 'synthetic', data directory or file of facts."),
-    model: str = typer.Option("ukge-rect", help="Which model; an unknown name lists the known ones."),
+    data: str = typer.Argument(
+        ...,
+        help="A benchmark (cn15k, nl27k, ppi5k), 'synthetic', a directory of parts, or a file of facts.",
+        metavar="DATA",
+    ),
+    model: str = typer.Option("ukge-rect", help=MODELS, metavar="NAME"),
     out_dir: Path | None = typer.Option(
-        None, "--out", help="Study directory; studies/DATA-MODEL if not given. One that exists is gone on with."
+        None,
+        "--out",
+        help="Study directory; studies/DATA-MODEL if not given. A search that is there is continued.",
+        metavar="DIR",
     ),
     space: str = typer.Option(
         "paper",
@@ -35,14 +44,19 @@ def tune(
     ),
     timeout: float | None = typer.Option(None, help="Begin no new trial after so many seconds."),
     pruner: str = typer.Option("median", help="Which trials to give up early: median, halving or none."),
-    config_file: Path | None = typer.Option(None, "--config", help="TOML file of settings that are not searched."),
+    config_file: Path | None = typer.Option(
+        None, "--config", help="TOML file of settings that are not searched.", metavar="FILE"
+    ),
     preset: str | None = typer.Option(None, help="'paper': the paper's settings for what is not searched."),
     rules: str = typer.Option("own", help="Ground rules, as in `ukge train`: own, mined, none or a file."),
-    leak_safe: bool = typer.Option(False, "--leak-safe", help="Split leak-safely where the data is not split yet."),
+    leak_safe: bool = typer.Option(
+        False, "--leak-safe", help="Cut the data leak-safe; data that comes cut is cut anew."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print the trials as JSON."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
     *,
     settings: dict[str, Any],
+    reading: Reading,
 ) -> None:
     """Search for good settings on the validation facts; a setting given as a flag is fixed.
 
@@ -50,11 +64,10 @@ def tune(
     `ukge train --config`.
     """
     from ukge.cli.search_progress import SearchProgress
-    from ukge.graph.catalogue import open_dataset
     from ukge.tune import tune as search
 
     config = resolved(model, data, config_file, preset, settings)
-    dataset = open_dataset(data, seed=config.runtime.seed, leak_safe=leak_safe)
+    dataset = reading.open(data, seed=config.runtime.seed, leak_safe=leak_safe)
     path = out_dir or Path("studies") / f"{dataset.name}-{model}"
     with SearchProgress(err(), f"{model} on {dataset.name}", config.stopping.metric, quiet=quiet) as progress:
         result = search(
@@ -76,6 +89,8 @@ def tune(
         print_json(_as_json(result))
     else:
         out().print(_table(result))
+        for reason in _reasons(result):
+            out().print(reason, markup=False)
         _tell_best(result)
     if result.best is None and any(trial.state == "dead" for trial in result.trials):
         hint = "Search --l2 and --lr too, with --space near, or fix a lower --l2."
@@ -96,13 +111,10 @@ def _tell_best(result: TuneResult) -> None:
 def _table(result: TuneResult) -> Table:
     table = plain_table(f"{len(result.trials)} trials, best first")
     for column in ("trial", "state", result.metric, "epoch", "seconds"):
-        table.add_column(column, justify="left" if column == "state" else "right")
+        table.add_column(column, justify="left" if column == "state" else "right", no_wrap=True)
     names = list(dict.fromkeys(name for trial in result.trials for name in trial.settings))
     for name in names:
-        table.add_column(name, justify="right", overflow="fold")
-    failed = any(trial.note for trial in result.trials)
-    if failed:
-        table.add_column("why", overflow="fold")
+        table.add_column(name.replace("_", " "), justify="right", overflow="fold")
     for trial in _best_first(result):
         best = result.best is not None and trial.number == result.best.number
         row = [
@@ -113,8 +125,19 @@ def _table(result: TuneResult) -> Table:
             "" if trial.seconds is None else f"{trial.seconds:.1f}",
             *(f"{trial.settings[name]:.4g}" if name in trial.settings else "" for name in names),
         ]
-        table.add_row(*row, *([trial.note] if failed else []), style="bold" if best else None)
+        table.add_row(*row, style="bold" if best else None)
     return table
+
+
+def _reasons(result: TuneResult) -> Iterator[str]:
+    """Yield why trials failed or are dead; those with the same reason together."""
+    trials: dict[str, list[int]] = {}
+    for trial in result.trials:
+        if trial.note:
+            trials.setdefault(f"{trial.state}: {trial.note}", []).append(trial.number)
+    for reason, numbers in trials.items():
+        which = "trial" if len(numbers) == 1 else "trials"
+        yield f"{which} {', '.join(map(str, numbers))} {reason}"
 
 
 def _best_first(result: TuneResult) -> list[TrialSummary]:

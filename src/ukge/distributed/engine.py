@@ -132,15 +132,17 @@ def _check(config: Config, world: World) -> None:
     sampling, dim = config.sampling, config.model.dim
     width = scorers.get(config.model.scorer).entity_width(dim)
     if width % LANES:
-        raise ConfigError(f"sharded rows hold a multiple of {LANES} numbers, not {width}", hint="Change --dim.")
+        raise ConfigError(f"sharded rows hold a multiple of {LANES} numbers, not {width}", hint="Change ‹dim›.")
     if config.runtime.memory_map:
-        raise ConfigError("ranks hold their shards in memory, not in mapped files", hint="Leave out --memory-map.")
+        raise ConfigError("ranks hold their shards in memory, not in mapped files", hint="Leave out ‹memory_map›.")
     if sampling.sampler == "exhaustive":
-        raise ConfigError("the sampler 'exhaustive' needs every entity's row on every rank", hint="Try shared.")
+        raise ConfigError(
+            "the sampler 'exhaustive' needs every entity's row on every rank", hint="Try ‹sampler='shared'›."
+        )
     if world.size > 1 and (sampling.filter_observed or sampling.in_range):
         raise ConfigError(
             "a rank knows its own share of the facts only: it can neither filter observed facts nor tell ranges",
-            hint="Give --no-filter-observed --no-in-range.",
+            hint="Give ‹filter_observed=False› and ‹in_range=False›.",
         )
 
 

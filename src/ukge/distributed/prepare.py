@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from ukge.errors import SHOWN, ConfigError, DataError, Problem
 from ukge.graph.checks import CONFIDENCE_HINT, NAME_HINT
-from ukge.graph.partitioned import Prepared, open_prepared, write_note
+from ukge.graph.partitioned import Prepared, is_prepared, open_prepared, write_note
 from ukge.graph.readers.layout import ColumnMap, assign_roles
 from ukge.logic.engine import Engine, using
 from ukge.steps import Steps, Tell
@@ -47,7 +47,7 @@ class PrepareSettings:
 
     def __post_init__(self) -> None:
         if min(self.val, self.test) < 0 or self.val == 0 or self.val + self.test >= 1:
-            raise ConfigError(f"--val {self.val:g} and --test {self.test:g} leave nothing to validate or to train on")
+            raise ConfigError(f"‹val={self.val:g}› and ‹test={self.test:g}› leave nothing to validate or to train on")
 
 
 CHECKING, NUMBERING, CUTTING, LINKS = "checking the facts", "numbering the names", "cutting", "drawing negative links"
@@ -60,18 +60,27 @@ def prepare(
     directory: str | Path,
     settings: PrepareSettings | None = None,
     engine: str | Engine = "duckdb",
+    *,
+    overwrite: bool = False,
     tell: Tell | None = None,
 ) -> Prepared:
-    """Write the facts below `source` as a prepared directory, which appears whole or not at all."""
+    """Write the facts below `source` as a prepared directory, which appears whole or not at all.
+
+    A prepared directory that is there gives way if `overwrite`; anything else is never removed.
+    """
     asked, target = settings or PrepareSettings(), Path(directory)
-    if target.exists():
-        raise ConfigError(f"{target} exists already", hint="Name a directory that does not exist, or remove this one.")
+    old = target.exists() and is_prepared(target)
+    if target.exists() and not (old and overwrite):
+        hint = "Choose another directory, or replace it: ‹overwrite=True›." if old else "Choose another directory."
+        raise ConfigError(f"{target} exists already", hint=hint)
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         temporary.mkdir()
         with using(engine) as started:
             _Work(started, asked, temporary).run(source, Steps(tell, STEPS))
+        if old:
+            shutil.rmtree(target)
         os.replace(temporary, target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

@@ -27,7 +27,7 @@ def check_optimiser(name: str, device: torch.device) -> None:
     if name not in known:
         raise ConfigError(
             f"the optimiser '{name}' does not train sharded tables on {device.type}",
-            hint=f"Give --optimiser with one of: {', '.join(known)}.",
+            hint=f"Give ‹optimiser› one of: {', '.join(known)}.",
         )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import torch
@@ -16,7 +17,7 @@ from ukge.distributed.keeper import ShardKeeper, SharedMetric
 from ukge.distributed.world import World, joined
 from ukge.engines.base import GroundRules
 from ukge.errors import RunError
-from ukge.graph.catalogue import open_dataset, reference_to
+from ukge.graph.catalogue import open_dataset, reference_to, refuse_reading
 from ukge.graph.dataset import Dataset
 from ukge.graph.partitioned import Prepared, is_prepared, open_prepared, save_prepared
 from ukge.graph.uncertain import UncertainGraph
@@ -40,6 +41,8 @@ class Job:
     out: Path
     rules: str = "own"
     leak_safe: bool = False
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    overwrite: bool = False
 
 
 def settings_for_ranks(device: str) -> dict[str, object]:
@@ -95,7 +98,8 @@ def train_distributed(
 def _begin(job: Job, world: World) -> None:
     """Make the run directory, or open the one that these ranks made before torchrun started them again.
 
-    A directory that somebody else made is refused however often the ranks are started.
+    A directory that somebody else made is refused however often the ranks are started, unless an old run is to give
+    way. That happens before anything else, so that ranks that are started again do not take it for theirs.
     """
     ours = f"made/{job.out.resolve()}"
     if world.launch.check([ours]):
@@ -103,8 +107,11 @@ def _begin(job: Job, world: World) -> None:
             _open(job.out)
             return
         shutil.rmtree(job.out, ignore_errors=True)  # the ranks died while it was made
-    elif not job.out.exists() or (job.out.is_dir() and not any(job.out.iterdir())):
-        world.launch.set(ours, "")
+    else:
+        if job.overwrite and (job.out / "manifest.json").is_file():
+            shutil.rmtree(job.out)
+        if not job.out.exists() or (job.out.is_dir() and not any(job.out.iterdir())):
+            world.launch.set(ours, "")
     _create(job)
 
 
@@ -114,6 +121,7 @@ def _create(job: Job) -> None:
     objective = job.config.objective
     wants_rules = objective.rule_weight > 0 or objective.rule_prior > 0
     if is_prepared(job.data):
+        refuse_reading(job.data, job.reading)
         prepared = open_prepared(job.data)
         names = prepared.vocabulary("entity"), prepared.vocabulary("relation")
         note = DataNote(reference_to(job.data), "", "", seed, facts=prepared.facts["train"])
@@ -122,10 +130,11 @@ def _create(job: Job) -> None:
             rules = rules_for(prepared.dataset(), job.rules, job.config.sampling.tau)
         Run.create(job.out, job.config, note, *names, rules, model=job.model).update(distributed=True)
         return
-    dataset = open_dataset(job.data, seed=seed, leak_safe=job.leak_safe)
-    note = DataNote.of(dataset, reference_to(job.data), seed, job.leak_safe)
+    dataset = open_dataset(job.data, seed=seed, leak_safe=job.leak_safe, **job.reading)
+    note = DataNote.of(dataset, reference_to(job.data), seed, job.leak_safe, job.reading)
     rules = rules_for(dataset, job.rules, job.config.sampling.tau) if wants_rules else None
-    run = Run.create(job.out, job.config, note, dataset.entities, dataset.relations, rules, model=job.model)
+    names = dataset.entities, dataset.relations
+    run = Run.create(job.out, job.config, note, *names, rules, model=job.model)
     save_prepared(dataset, _links(dataset, job.config), run.path / FACTS)
     run.update(distributed=True)
 
@@ -137,7 +146,9 @@ def _links(dataset: Dataset, config: Config) -> UncertainGraph:
 def _open(path: Path) -> None:
     run = Run.open(path)
     if not run.manifest().get("distributed"):
-        raise RunError(f"{path} was not trained with --distributed", hint=f"Go on with: ukge train --resume {path}")
+        raise RunError(
+            f"{path} was trained by one process, not by ranks", hint=f"Go on with: ukge train --resume {path}"
+        )
 
 
 def _facts_of(run: Run) -> Path:

@@ -106,14 +106,14 @@ class World:
 def joined(device: str) -> Iterator[World]:
     """Join the ranks that `torchrun` started, for the time of the block: gloo between CPUs, NCCL between GPUs."""
     if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
-        raise ConfigError("--distributed needs torchrun, which starts the ranks", hint=LAUNCH_HINT)
+        raise ConfigError("ranks are started by torchrun, and these were not", hint=LAUNCH_HINT)
     require_torchrec()
     place = resolve_device(device)
     if place.type == "cuda":
         place = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
         torch.cuda.set_device(place)
     elif place.type != "cpu":
-        raise ConfigError(f"ranks compute on CPUs or CUDA devices, not on '{place}'", hint="Give --device cpu.")
+        raise ConfigError(f"ranks compute on CPUs or CUDA devices, not on '{place}'", hint="Give ‹device='cpu'›.")
     # The ranks' own store, not the one of `init_process_group`, which would find what dead ranks left in it.
     shared, rank, size = next(rendezvous("env://", timeout=PATIENCE))
     shared.set_timeout(PATIENCE)

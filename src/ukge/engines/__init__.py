@@ -28,7 +28,7 @@ def _fused(parameters: Parameters, data: TrainingData, config: Config) -> Engine
     if not applies(config):
         raise ConfigError(
             "the fused engine does not know this combination of scorer, link, loss, sampler and optimiser",
-            hint="Use --engine torch, or --engine auto to let ukge choose.",
+            hint="Use ‹engine='torch'›, or ‹engine='auto'› to let ukge choose.",
         )
     return FusedEngine(parameters, data, config)
 
@@ -41,7 +41,7 @@ def _queries(parameters: Parameters, data: TrainingData, config: Config) -> Engi
     if not applies(config):
         raise ConfigError(
             "the engine by query knows the softmax loss with the sampler 'exhaustive' alone, without rules",
-            hint="Use --engine torch, or --engine auto to let ukge choose.",
+            hint="Use ‹engine='torch'›, or ‹engine='auto'› to let ukge choose.",
         )
     return QueryEngine(parameters, data, config, scorers.get(config.model.scorer))
 

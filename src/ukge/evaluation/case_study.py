@@ -42,7 +42,7 @@ def parse_query(text: str, dataset: Dataset) -> tuple[int, int]:
     """Return the ids of a query written 'head,relation'; a name that itself holds commas is understood."""
     cuts = [at for at, letter in enumerate(text) if letter == ","]
     if not cuts:
-        raise ConfigError(f"{text!r} is no query", hint="Write a head and a relation: --query 'hotel,usedfor'.")
+        raise ConfigError(f"{text!r} is no query", hint="Write a head and a relation: ‹query='hotel,usedfor'›.")
     splits = [(text[:at].strip(), text[at + 1 :].strip()) for at in cuts]
     for head, relation in splits:
         if head in dataset.entities and relation in dataset.relations:

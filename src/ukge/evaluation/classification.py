@@ -46,7 +46,7 @@ class StrongFacts:
             kind = "strong" if strong.any() else "weak or false"
             raise DataError(
                 f"all {len(strong):,} facts to learn from are {kind}: there is nothing to tell apart",
-                hint="Choose another τ with --tau.",
+                hint="Choose another τ: ‹tau=...›.",
             )
         model = LogisticRegression(C=INVERSE_PENALTY).fit(_column(predicted), strong)
         return cls(float(model.coef_[0, 0]), float(model.intercept_[0]))

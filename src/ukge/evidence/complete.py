@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import ConfigError
-from ukge.evidence.candidates import Asking, propose
+from ukge.evidence.candidates import Asking, Side, propose
 from ukge.evidence.ranking import model_scores
 from ukge.graph.keys import Keys, contains, triple_keys
 from ukge.graph.uncertain import UncertainGraph
@@ -57,6 +57,8 @@ def complete(
     evidence: Evidence,
     *,
     relations: Sequence[str] | None = None,
+    heads: Sequence[str] | None = None,
+    tails: Sequence[str] | None = None,
     min_confidence: float = 0.5,
     k: int = 100,
     typed: bool = True,
@@ -67,7 +69,8 @@ def complete(
     """Return the k unseen facts of the highest confidence, best first, each at least `min_confidence` sure.
 
     For every relation (or those of `relations`) and every block of heads, the models and the links of the graph propose
-    `candidates` tails per head, and the evidence judges them. If `typed`, an entity may only stand where the known
+    `candidates` tails per head, and the evidence judges them. With `heads` or `tails`, only facts of these entities are
+    told; with tails alone, heads are proposed for each of them. If `typed`, an entity may only stand where the known
     facts of the relation have it: a head must be one of its heads, a tail one of its tails. Facts that are known, or
     in one of the graphs `seen`, are not told; nor are facts of an entity with itself, unless the relation has such.
     """
@@ -81,35 +84,41 @@ def complete(
     other = _keys_of(evidence, seen)
     best = _Best(k, np.zeros(0), np.zeros(0), np.zeros((0, 3), dtype=np.int64))
     everyone = np.arange(graph.n_entities, dtype=np.int32)
+    wanted = [None if each is None else _ids(evidence, each) for each in (heads, tails)]
+    side: Side = "head" if heads is None and tails is not None else "tail"
     step = max(1, min(HEADS, ELEMENTS // max(graph.n_entities, 1)))
     for number, (name, relation) in enumerate(zip(names, asked, strict=True)):
         rows = graph.relation == relation
-        own = np.unique(graph.head[rows]), np.unique(graph.tail[rows])
-        heads, tails = own if typed else (everyone, everyone)
+        own = (np.unique(graph.head[rows]), np.unique(graph.tail[rows])) if typed else (everyone, everyone)
+        ends = [each if only is None else np.intersect1d(each, only) for each, only in zip(own, wanted, strict=True)]
+        given, answers = ends if side == "tail" else reversed(ends)
         loops = bool((graph.head[rows] == graph.tail[rows]).any())
-        for begin in range(0, len(heads), step):
+        for begin in range(0, len(given), step):
             if tell is not None:
-                tell(f"completing {name}", (number + begin / len(heads)) / len(names))
-            block = heads[begin : begin + step]
-            found = _proposed(evidence, block, int(relation), tails, candidates, loops=loops)
+                tell(f"completing {name}", (number + begin / len(given)) / len(names))
+            asking = Asking(side, block := given[begin : begin + step], np.full(len(block), relation, dtype=np.int32))
+            found = _proposed(evidence, asking, answers, candidates, loops=loops)
             _judge(evidence, found, other, min_confidence, best)
     head, relation_ids, tail = best.triple.T
     return UncertainGraph.from_ids(head, relation_ids, tail, best.confidence, graph.entities, graph.relations)
 
 
+def _ids(evidence: Evidence, names: Sequence[str]) -> Ids:
+    return np.array([evidence.entities.id(name) for name in names], dtype=np.int32)
+
+
 def _proposed(
-    evidence: Evidence, heads: Ids, relation: int, tails: Ids, candidates: int, *, loops: bool
+    evidence: Evidence, asking: Asking, answers: Ids, candidates: int, *, loops: bool
 ) -> tuple[Ids, Ids, Ids]:
-    """Return unseen facts of a relation with some heads whose tails are allowed."""
-    asking = Asking("tail", heads, np.full(len(heads), relation, dtype=np.int32))
+    """Return unseen facts that answer queries with some of the entities."""
     allowed = np.zeros(evidence.n_entities, dtype=np.bool_)
-    allowed[tails] = True
+    allowed[answers] = True
     scores = model_scores(evidence.evidence, asking)
     for each in scores:
         each[:, ~allowed] = -np.inf
     found = propose(evidence.evidence, asking, scores, candidates)
     head, kinds, tail = asking.facts(found.query, found.entity)
-    kept = allowed[tail] & (loops | (head != tail))
+    kept = allowed[found.entity] & (loops | (head != tail))
     return head[kept], kinds[kept], tail[kept]
 
 

@@ -1,200 +1,126 @@
-"""Files with facts to be judged, and files with judgements: TSV, CSV and Parquet, row by row as they were given.
+"""Files with facts to be judged, and judgements beside them: row by row, with whatever columns their users put there.
 
-Unlike the readers of graphs, these files need no confidence, and their names may be unknown.
+Judgements come first, then the other columns of the file. One whose name a judgement has is called `given_NAME`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
-import pyarrow.parquet as pq
 
 from ukge.errors import DataError, Problem
-from ukge.graph.files import check_file, compression_of, extension_of, open_arrow
-from ukge.graph.readers.layout import recognise
+from ukge.graph.readers.layout import ROLES, TRIPLE, Roles
+from ukge.graph.readers.rows import Rows, read_rows
 from ukge.graph.vocabulary import Ids, Vocabulary
-from ukge.graph.writers.sink import atomic_sink
 
-PARQUET = (".parquet", ".pq")
-DELIMITER = {".tsv": "\t", ".tab": "\t", ".txt": "\t", ".csv": ","}
-TRIPLE = ("head", "relation", "tail")
-KNOWN = "Files are .tsv, .csv (.gz and .zst may come after it) or .parquet."
+NOTE = "note"
+"""The column that says why a row has no judgement."""
+
+SUGGESTED = 50
+"""Unknown names that near ones are looked up for; that takes time, and many unknown names are of another graph."""
+
+NEAR = 2
+"""Near names that a note tells."""
+
+
+def read_facts(path: Path, *, confidence: bool = False, label: bool = False, **reading: Any) -> Rows:
+    """Read rows of head, relation, tail and, if asked for, confidence and label (`label` or `truth`).
+
+    Columns are found as `read` finds them, whose arguments say how; all others are kept.
+    """
+    asked = (*TRIPLE, *(("confidence",) if confidence else ()), *(("label",) if label else ()))
+    named = reading.pop("columns", None) or {}
+    columns = {role: at for role, at in named.items() if role in asked or role not in (*ROLES, "label")}
+    if columns:
+        reading["columns"] = columns
+    return read_rows(path, Roles(asked, (), more=True), **reading)
 
 
 @dataclass(frozen=True, eq=False)
-class FactTable:
-    """Rows of a file: names, and, where the file has them, confidences and labels. `first` is the line of row 0."""
+class KnownFacts:
+    """Which rows have names that a graph knows: their ids, and for each of the others a note that says which lack."""
 
-    source: str
-    head: pa.Array
-    relation: pa.Array
-    tail: pa.Array
-    confidence: npt.NDArray[np.float64] | None
-    label: npt.NDArray[np.float64] | None
-    first: int
-    place: str
+    head: Ids
+    relation: Ids
+    tail: Ids
+    known: npt.NDArray[np.bool_]
+    notes: tuple[str | None, ...]
 
-    def __len__(self) -> int:
-        return len(self.head)
+    @classmethod
+    def of(cls, rows: Rows, entities: Vocabulary, relations: Vocabulary, *, hint: str) -> KnownFacts:
+        """Look the names up; if no row is known, the error says which names are not and `hint` what to do."""
+        vocabularies = {"head": entities, "relation": relations, "tail": entities}
+        ids = {role: vocabularies[role].encode(rows.names[role]) for role in TRIPLE}
+        known = np.all([ids[role] >= 0 for role in TRIPLE], axis=0)
+        if not known.any():
+            raise _unknown(rows, ids, hint)
+        notes: list[str | None] = [None] * len(rows)
+        suggest: dict[tuple[str, str], str] = {}
+        for row, role, name in _missing(rows, ids):
+            vocabulary = vocabularies[role]
+            told = suggest.get((vocabulary.kind, name))
+            if told is None:
+                near = vocabulary.near(name, NEAR) if len(suggest) < SUGGESTED else []
+                told = f"unknown {vocabulary.kind} {name!r}" + (f"; near: {', '.join(map(repr, near))}" if near else "")
+                suggest[vocabulary.kind, name] = told
+            before = notes[row]
+            notes[row] = told if before is None else before if told in before else f"{before}; {told}"
+        head, relation, tail = (ids[role][known] for role in TRIPLE)
+        return cls(head, relation, tail, known, tuple(notes))
 
-    def encode(self, entities: Vocabulary, relations: Vocabulary) -> tuple[Ids, Ids, Ids]:
-        """Return the ids of the rows; −1 stands for an unknown name."""
-        return entities.encode(self.head), relations.encode(self.relation), entities.encode(self.tail)
+    @property
+    def ids(self) -> tuple[Ids, Ids, Ids]:
+        """The ids of the known rows."""
+        return self.head, self.relation, self.tail
 
-    def known_ids(self, entities: Vocabulary, relations: Vocabulary) -> tuple[Ids, Ids, Ids]:
-        """Return the ids of the rows; unknown names are an error that says where they are."""
-        ids = self.encode(entities, relations)
-        problems = [
-            Problem(
-                f"unknown {'relation' if name == 'relation' else 'entity'}",
-                int(row) + self.first,
-                name,
-                getattr(self, name)[int(row)].as_py(),
-                self.place,
-            )
-            for name, column in zip(TRIPLE, ids, strict=True)
-            for row in np.flatnonzero(column < 0)
-        ]
-        if problems:
-            problems.sort(key=lambda problem: problem.line or 0)
-            raise DataError(
-                f"{len(problems):,} names are unknown to the run",
-                source=self.source,
-                problems=problems,
-                hint="Take these rows out, or tell of new entities with --with FACTS.",
-            )
-        return ids
+    @property
+    def unknown(self) -> int:
+        """How many rows hold an unknown name."""
+        return int((~self.known).sum())
 
-
-def read_facts(path: Path, *, confidence: bool = False, label: bool = False) -> FactTable:
-    """Read rows of head, relation, tail and perhaps confidence and label (`label` or `truth`).
-
-    Columns are found by the names of a first line, else by position: head, relation, tail, confidence, label. What is
-    asked for and not there is an error, and so is a confidence or a label outside [0, 1].
-    """
-    check_file(path)
-    extension = extension_of(path)
-    if extension in PARQUET:
-        try:
-            table, first, place = pq.read_table(path), 0, "row"
-        except (pa.ArrowInvalid, OSError) as error:
-            raise DataError(f"is no readable Parquet file: {error}", source=str(path)) from None
-        names = list(table.column_names)
-    elif extension in DELIMITER:
-        table, names, first = _read_text(path, DELIMITER[extension])
-        place = "line"
-    else:
-        raise DataError(f"its format {extension or path.name!r} is not read", source=str(path), hint=KNOWN)
-    roles = _roles(names, table.num_columns, str(path))
-    for role, wanted in (("confidence", confidence), ("label", label)):
-        if wanted and role not in roles:
-            raise DataError(f"no column for the {role} among {', '.join(names) or 'the columns'}", source=str(path))
-    columns = {role: table.column(at).combine_chunks() for role, at in roles.items()}
-    numbers = {
-        role: _numbers(columns[role], role, str(path), first, place) if role in columns else None
-        for role in ("confidence", "label")
-    }
-    head, relation, tail = (_names(columns[role], role, str(path), first, place) for role in TRIPLE)
-    return FactTable(str(path), head, relation, tail, numbers["confidence"], numbers["label"], first, place)
+    def spread(self, values: Any) -> pa.Array:
+        """Return a column of all rows from values of the known ones; the others are empty."""
+        places = np.where(self.known, np.cumsum(self.known) - 1, 0)
+        column = pa.array(values)
+        return column.take(pa.array(places, mask=~self.known))
 
 
-def write_table(path: Path, table: pa.Table) -> None:
-    """Write judgements, with a line of column names in text files; the file appears only when it is whole."""
-    extension = extension_of(path)
-    if extension not in (*PARQUET, *DELIMITER):
-        raise DataError(f"its format {extension or path.name!r} is not written", source=str(path), hint=KNOWN)
-    if extension in PARQUET:
-        if compression_of(path) is not None:
-            raise DataError("Parquet compresses by itself", source=str(path), hint=f"Write to {path.stem} instead.")
-        with atomic_sink(path) as sink:
-            pq.write_table(table, sink, compression="zstd")
-        return
-    delimiter = DELIMITER[extension]
-    quoting = "none" if delimiter == "\t" else "needed"
-    if quoting == "none":
-        for name in table.column_names:
-            column = table[name]
-            text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-            if text and pc.any(pc.match_substring_regex(column, r"[\t\r\n]")).as_py():
-                raise DataError(
-                    f"column {name} holds a tab or a line end", source=str(path), hint="Write CSV or Parquet instead."
-                )
-    with atomic_sink(path) as sink:
-        sink.write((delimiter.join(table.column_names) + "\n").encode())
-        options = pa_csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style=quoting)
-        pa_csv.write_csv(table, sink, options)
+def judged(rows: Rows, judgements: Mapping[str, Any], notes: tuple[str | None, ...] | None = None) -> pa.Table:
+    """Return the facts with judgements, notes and then the other columns of their file."""
+    columns: dict[str, Any] = {**rows.names, **judgements}
+    if notes is not None:
+        columns[NOTE] = pa.array(notes, pa.large_string())
+    for name, column in rows.others.items():
+        free = name
+        while free in columns:
+            free = f"given_{free}"
+        columns[free] = column
+    return pa.table(columns)
 
 
-def _read_text(path: Path, delimiter: str) -> tuple[pa.Table, list[str], int]:
-    quote = '"' if delimiter == "," else False
-    try:
-        with open_arrow(path) as stream:
-            table = pa_csv.read_csv(
-                stream,
-                pa_csv.ReadOptions(autogenerate_column_names=True),
-                pa_csv.ParseOptions(delimiter=delimiter, quote_char=quote, ignore_empty_lines=False),
-                pa_csv.ConvertOptions(
-                    column_types={f"f{at}": pa.large_string() for at in range(64)}, strings_can_be_null=False
-                ),
-            )
-    except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"cannot be read as a table: {error}", source=str(path), hint=KNOWN) from None
-    first = [str(table.column(at)[0].as_py()).lstrip("\ufeff") for at in range(table.num_columns)]
-    found = recognise(first)
-    if all(role in found for role in TRIPLE):
-        return table.slice(1), first, 2
-    return table, [], 1
+def _missing(rows: Rows, ids: Mapping[str, Ids]) -> Iterator[tuple[int, str, str]]:
+    for role in TRIPLE:
+        for row in np.flatnonzero(ids[role] < 0):
+            yield int(row), role, rows.names[role][int(row)].as_py()
 
 
-def _roles(names: list[str], width: int, source: str) -> dict[str, int]:
-    if names:
-        found = recognise(names)
-        roles = {role: found[role] for role in (*TRIPLE, "confidence") if role in found}
-        lowered = [name.strip().lower() for name in names]
-        places = [lowered.index(name) for name in ("label", "truth") if name in lowered]
-        roles |= {"label": places[0]} if places else {}
-    else:
-        roles = {role: at for at, role in enumerate((*TRIPLE, "confidence", "label")) if at < width}
-    missing = [role for role in TRIPLE if role not in roles]
-    if missing:
-        shown = ", ".join(names) or f"{width} columns"
-        raise DataError(
-            f"no column for the {missing[0]} among {shown}",
-            source=source,
-            hint="Rows have head, relation and tail, in this order or under these names in the first line.",
-        )
-    return roles
-
-
-def _names(column: pa.Array, role: str, source: str, first: int, place: str) -> pa.Array:
-    names = column.cast(pa.large_string())
-    empty = pc.or_(pc.is_null(names), pc.equal(pc.fill_null(names, ""), ""))
-    if pc.any(empty).as_py():
-        row = empty.to_pylist().index(True)
-        problems = [Problem("the name is missing", row + first, role, None, place)]
-        count = int(pc.sum(empty).as_py())
-        raise DataError(f"{count:,} names are missing", source=source, problems=problems, count=count)
-    return names
-
-
-def _numbers(column: pa.Array, role: str, source: str, first: int, place: str) -> npt.NDArray[np.float64]:
-    values = np.full(len(column), np.nan)
-    for row, value in enumerate(column.to_pylist()):
-        try:
-            values[row] = float(value)
-        except (TypeError, ValueError):
-            continue
-    wrong = np.flatnonzero(~((values >= 0.0) & (values <= 1.0)))
-    if len(wrong):
-        problems = [
-            Problem(f"a {role} is a number from 0 to 1", int(row) + first, role, str(column[int(row)].as_py()), place)
-            for row in wrong[:10]
-        ]
-        raise DataError(f"{len(wrong):,} values are wrong", source=source, problems=problems, count=len(wrong))
-    return values
+def _unknown(rows: Rows, ids: Mapping[str, Ids], hint: str) -> DataError:
+    found = sorted(_missing(rows, ids))
+    lines = rows.where.locate(np.array([row for row, _, _ in found[:10]], np.int64))
+    problems = [
+        Problem(f"unknown {'relation' if role == 'relation' else 'entity'}", line, role, name, rows.where.place)
+        for line, (_, role, name) in zip(lines, found, strict=False)
+    ]
+    return DataError(
+        "not one row has names that the run knows",
+        source=rows.where.source,
+        problems=problems,
+        count=len(found),
+        hint=hint,
+    )

@@ -15,8 +15,7 @@ from ukge.errors import SHOWN, DataError, Problem
 Rows = npt.NDArray[np.int64]
 
 CONFIDENCE_HINT = (
-    "Confidences are numbers from 0 to 1. Normalise other weights when reading, "
-    "with scale=... in Python or --normalise on the command line."
+    "Confidences are numbers from 0 to 1. Normalise other weights when reading, for example with ‹scale='minmax:0,1'›."
 )
 NAME_HINT = "Every fact needs a head, a relation and a tail; mend or remove these rows."
 UTF8_HINT = "Names are UTF-8 text; convert the data to UTF-8 first, for example with iconv."
@@ -47,25 +46,27 @@ def bad_confidences(confidence: npt.NDArray[np.float64]) -> Rows:
         return np.flatnonzero(~((confidence >= 0.0) & (confidence <= 1.0)))
 
 
-def confidence_problem(value: float) -> str:
+def confidence_problem(value: float, column: str = "confidence") -> str:
     """Say what is wrong with a number that is not in [0, 1]."""
     if np.isnan(value):
-        return "confidence is missing or not a number"
-    return "confidence is not finite" if np.isinf(value) else "confidence is outside [0, 1]"
+        return f"{column} is missing or not a number"
+    return f"{column} is not finite" if np.isinf(value) else f"{column} is outside [0, 1]"
 
 
-def check_confidence(confidence: npt.NDArray[np.float64], *, where: Where = NOWHERE) -> None:
-    """Raise `DataError` unless every confidence lies in [0, 1]."""
+def check_confidence(
+    confidence: npt.NDArray[np.float64], *, where: Where = NOWHERE, column: str = "confidence"
+) -> None:
+    """Raise `DataError` unless every confidence (or label, as `column` says) lies in [0, 1]."""
     rows = bad_confidences(confidence)
     if len(rows) == 0:
         return
     first = rows[:SHOWN]
     problems = [
-        Problem(confidence_problem(float(value)), at, "confidence", f"{value:g}", where.place)
+        Problem(confidence_problem(float(value), column), at, column, f"{value:g}", where.place)
         for at, value in zip(where.locate(first), confidence[first], strict=True)
     ]
     raise DataError(
-        f"{len(rows):,} of {len(confidence):,} facts have a confidence that is not in [0, 1]",
+        f"{len(rows):,} of {len(confidence):,} facts have a {column} that is not in [0, 1]",
         source=where.source,
         problems=problems,
         count=len(rows),

@@ -45,7 +45,7 @@ def format_of_path(path: Path, formats: Registry[Format[T]]) -> str:
     raise DataError(
         f"the extension {extension!r} says no format" if extension else "no extension says the format",
         source=str(path),
-        hint=f"Give format=... in Python or --format on the command line. Known: {listed}.",
+        hint=f"Name it: ‹format=...›. Known: {listed}.",
     )
 
 
@@ -54,5 +54,5 @@ def check_options(name: str, options: Mapping[str, Any], formats: Registry[Forma
     taken = formats.get(name).options
     for option in options:
         if option not in taken:
-            hint = f"Its options: {', '.join(taken)}." if taken else "It takes no options."
-            raise ConfigError(f"{formats.kind} '{name}' has no option '{option}'", hint=hint)
+            hint = f"Its options: {', '.join(f'‹{each}›' for each in taken)}." if taken else "It takes no options."
+            raise ConfigError(f"{formats.kind} '{name}' has no option ‹{option}›", hint=hint)

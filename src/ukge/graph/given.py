@@ -18,7 +18,7 @@ from ukge.graph.fact import Fact, rows_of
 from ukge.graph.readers import read
 from ukge.graph.readers.formats import is_from, is_readable
 from ukge.graph.readers.frames import arrow_table, columns_of, is_pandas_frame
-from ukge.graph.readers.layout import TRIPLE
+from ukge.graph.readers.layout import TRIPLE, Roles
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids, Vocabulary
 
@@ -89,7 +89,7 @@ def triples(facts: Any, caller: str, takes: str = TAKEN) -> Triples:
         return Triples(named["head"], named["relation"], named["tail"], facts.confidence)
     table = as_table(facts)
     if table is not None:
-        found = columns_of(table, required=TRIPLE)
+        found = columns_of(table, wanted=Roles(TRIPLE, ()))
         head, relation, tail = (found.texts(role) for role in TRIPLE)
         confidence = found.numbers(CONFIDENCE) if CONFIDENCE in found.roles else None
         return Triples(head, relation, tail, confidence, found.where)

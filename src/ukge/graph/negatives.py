@@ -254,5 +254,5 @@ def _too_few(kind: str, train: UncertainGraph, relation: Ids, missing: npt.NDArr
         f"kind {kind!r} found only {len(relation) - int(missing.sum()):,} of {len(relation):,} negative links",
         problems=problems,
         hint="Almost every candidate is a fact or was drawn already. Choose another kind (uniform has the most "
-        "candidates), a smaller n, or true_negatives=False.",
+        "candidates), or ask for fewer links.",
     )

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ukge.errors import SHOWN, ConfigError, DataError, Problem
+from ukge.errors import SHOWN, ConfigError, DataError, Problem, as_written
 from ukge.graph.uncertain import UncertainGraph
 from ukge.registry import Registry
 
@@ -250,8 +250,9 @@ def _by_source(values: Weights, scale: Scale, source: Any) -> Weights:
         except DataError as error:
             label = "without a source" if name is None else f"of source {name!r}"
             problems = [replace(problem, line=int(rows[problem.line or 0])) for problem in error.problems]
-            what = f"facts {label}: {error.what.splitlines()[0]}"
-            raise DataError(what, problems=problems, count=error.count, hint=error.hint) from None
+            what, hint = error.worded(as_written)
+            what = f"facts {label}: {what.splitlines()[0]}"
+            raise DataError(what, problems=problems, count=error.count, hint=hint) from None
     return scaled
 
 

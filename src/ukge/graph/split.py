@@ -74,8 +74,8 @@ def split(
 def _check(graph: UncertainGraph, val: float, test: float) -> None:
     if not (val >= 0.0 and test >= 0.0 and val + test < 1.0):
         raise ConfigError(
-            f"fractions val={val:g} and test={test:g} leave nothing to learn from",
-            hint="Both must be 0 or more and together less than 1, for example val=0.07 and test=0.08.",
+            f"fractions ‹val={val:g}› and ‹test={test:g}› leave nothing to learn from",
+            hint="Both must be 0 or more and together less than 1, for example ‹val=0.07› and ‹test=0.08›.",
         )
     if len(graph) == 0:
         raise DataError("a graph without facts cannot be split")

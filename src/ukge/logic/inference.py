@@ -64,7 +64,7 @@ def infer(
     if rounds < 1:
         raise ConfigError(f"rules are applied at least once, not {rounds} times")
     if rounds > 1 and not joint:
-        raise ConfigError(f"{rounds} rounds need targets in bodies", hint="Ask for joint=True.")
+        raise ConfigError(f"{rounds} rounds need targets in bodies", hint="Ask for ‹joint=True›.")
     wanted = settings or GroundingSettings()
     with using(engine) as running:
         unknown = implied_heads(graph, rules, wanted, rounds, running) if targets is None else targets

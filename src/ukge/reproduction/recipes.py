@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ukge.config import Config
-from ukge.errors import ConfigError
+from ukge.errors import ConfigError, as_written
 from ukge.registry import Registry
 from ukge.rule_sources import MINED, OWN
 from ukge.variants import paper_tau, variants
@@ -116,7 +116,8 @@ def _checked(graph: str, data: dict[str, Any], where: str) -> Recipes:
             try:
                 found.config(model, task)
             except ConfigError as error:
-                raise ConfigError(f"{where}, [{model}]: {error.what}", hint=error.hint) from None
+                what, hint = error.worded(as_written)
+                raise ConfigError(f"{where}, [{model}]: {what}", hint=hint) from None
     return found
 
 

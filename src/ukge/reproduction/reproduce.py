@@ -205,13 +205,13 @@ def _weights(run: Run) -> str:
 def _alone(out: Path) -> Iterator[None]:
     """Hold the directory for this process: two that train the same run would spoil each other's."""
     if out.exists() and not out.is_dir():
-        raise RunError(f"{out} is a file", hint="Choose another --out.")
+        raise RunError(f"{out} is a file", hint="Choose another ‹out›.")
     out.mkdir(parents=True, exist_ok=True)
     lock = FileLock(out / ".lock")
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        raise RunError(f"another process is at work in {out}", hint="Wait for it, or choose another --out.") from None
+        raise RunError(f"another process is at work in {out}", hint="Wait for it, or choose another ‹out›.") from None
     try:
         yield
     finally:

@@ -93,7 +93,7 @@ def access(host: str, key_file: Path | None = None, names: tuple[str, ...] = ())
     if key is None and not own:
         raise ConfigError(
             f"{host} can be reached from other machines, so the service needs an API key",
-            hint=f"Set the environment variable {KEY_VARIABLE}, give --api-key-file FILE, or stay on 127.0.0.1.",
+            hint=f"Set the environment variable {KEY_VARIABLE}, give ‹api_key_file=FILE›, or stay on 127.0.0.1.",
         )
     hosts = Access().hosts - {"testserver"} | {name.lower() for name in names} | {host.lower()}
     return Access(key, frozenset(hosts), any_host=not own and not names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -80,7 +81,14 @@ class Snapshot:
         self.opinion: Opinion = EvidenceOpinion.of(run.path, model) or model
 
     @classmethod
-    def open(cls, path: str | Path, data: str | Path | None = None, *, index_above: int | None = None) -> Snapshot:
+    def open(
+        cls,
+        path: str | Path,
+        data: str | Path | None = None,
+        reading: Mapping[str, Any] | None = None,
+        *,
+        index_above: int | None = None,
+    ) -> Snapshot:
         """Open a finished run and its data; whatever is missing, damaged or does not fit is a `RunError`.
 
         With more than `index_above` entities, an approximate index is built and answers once it is there.
@@ -92,11 +100,11 @@ class Snapshot:
                 f"{run.path} is not finished (status: {status})", hint=f"Go on with it: ukge train --resume {run.path}"
             )
         weights = Weights.of(run)
-        dataset = dataset_of(run, data)
+        dataset = dataset_of(run, data, reading)
         if (dataset.entities, dataset.relations) != run.vocabularies:
             raise RunError(
                 f"{run.path} learnt other names than its data has: their ids would not mean the same",
-                hint="Give the data the run learnt from with --data.",
+                hint="Give the data the run learnt from: ‹data=DATA›.",
             )
         large = index_above is not None and weights.n_entities > index_above
         return cls(run, dataset, weights, indexed=large and weights.scorer.inner_product)

@@ -113,7 +113,10 @@ def _symmetry(found: Audit) -> Iterator[str]:
         names = ", ".join(each.relation for each in symmetric[:3])
         more = f" and {len(symmetric) - 3:,} more" if len(symmetric) > 3 else ""
         what = "relation is" if len(symmetric) == 1 else "relations are"
-        yield f"{len(symmetric):,} {what} symmetric in at least 90 % of the facts: {names}{more}."
+        advice = (
+            "" if found.parts else " A random cut would give test facts away by their inverse, a leak-safe one not."
+        )
+        yield f"{len(symmetric):,} {what} symmetric in at least 90 % of the facts: {names}{more}.{advice}"
 
 
 def _confidences(found: Audit) -> Iterator[str]:

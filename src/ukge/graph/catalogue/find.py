@@ -5,21 +5,22 @@ from __future__ import annotations
 import difflib
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from platformdirs import user_cache_path
 
-from ukge.errors import DataError, known_names
+from ukge.errors import ConfigError, DataError, known_names
 from ukge.graph.catalogue.benchmarks import BENCHMARKS, Benchmark, verify
 from ukge.graph.catalogue.fetch import BASE_URLS, NEEDED, fetch
-from ukge.graph.catalogue.folder import find_files, read_folder
+from ukge.graph.catalogue.folder import find_files, read_and_tell, read_folder
 from ukge.graph.catalogue.progress import download_progress
 from ukge.graph.dataset import Dataset
 from ukge.graph.negatives import with_negatives
 from ukge.graph.partitioned import is_prepared, open_prepared
-from ukge.graph.readers import read
+from ukge.graph.readers import ReadReport
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
 
@@ -65,30 +66,58 @@ def benchmark(name: str) -> Benchmark:
     return BENCHMARKS[name]
 
 
-def open_dataset(ref: str | Path, *, seed: int = 0, leak_safe: bool = False) -> Dataset:
+def open_dataset(
+    ref: str | Path,
+    *,
+    seed: int = 0,
+    leak_safe: bool = False,
+    on_report: Callable[[ReadReport], None] | None = None,
+    **reading: Any,
+) -> Dataset:
     """Return the data set that `ref` names: a benchmark, "synthetic", a directory of parts, or one file.
 
     A file and the synthetic world are split with `seed`. With `leak_safe`, a data set that comes split is cut anew, so
-    that no held-out fact has a twin in train, and gets new negative links if it had any.
+    that no held-out fact has a twin in train, and gets new negative links if it had any. How files of facts are read is
+    said as for `read`, for example `relation="interacts"`; `on_report` hears what was skipped in them.
     """
+    path = Path(ref)
+    is_file = path.is_file() and str(ref) not in (*BENCHMARKS, SYNTHETIC)
+    if not is_file:
+        refuse_reading(ref, reading)
     if str(ref) == SYNTHETIC:
         world = generate(seed=seed)
         return with_negatives(split(world.graph, seed=seed, leak_safe=leak_safe, name=SYNTHETIC), seed=seed)
-    path = Path(ref)
     if str(ref) in BENCHMARKS:
         return _cut(load(str(ref)), seed, leak_safe)
     if is_prepared(path):
         return _cut(open_prepared(path).dataset(), seed, leak_safe)
     if path.is_dir():
-        return _cut(read_folder(path), seed, leak_safe)
-    if path.is_file():
-        return split(read(path), seed=seed, leak_safe=leak_safe, name=path.name.split(".")[0])
+        return _cut(read_folder(path, on_report=on_report, **reading), seed, leak_safe)
+    if is_file:
+        graph = read_and_tell(path, on_report, **reading)
+        return split(graph, seed=seed, leak_safe=leak_safe, name=path.name.split(".")[0])
     raise DataError(f"there is no benchmark, directory or file called {str(ref)!r}", hint=_known_hint(str(ref)))
 
 
 def reference_to(ref: str | Path) -> str:
     """Return what opens the same data from any directory: the name of the catalogue, or the whole path."""
     return str(ref) if str(ref) in (*BENCHMARKS, SYNTHETIC) else str(Path(ref).resolve())
+
+
+def refuse_reading(ref: str | Path, reading: Mapping[str, Any]) -> None:
+    """Refuse to be told how files are read where `ref` names none, or where it would be wrong."""
+    if not reading:
+        return
+    path = Path(ref)
+    files = path.is_dir() and not is_prepared(path) and str(ref) not in (*BENCHMARKS, SYNTHETIC)
+    if files and reading.get("scale") is not None:
+        raise ConfigError(
+            f"‹scale› would change the weights of each part of {path} by itself",
+            hint="Normalise the facts before they are cut: ukge data split FILE --normalise SCALE --out DIR",
+        )
+    if not files and (path.exists() or str(ref) in (*BENCHMARKS, SYNTHETIC)):
+        given = ", ".join(f"‹{name}›" for name in reading)
+        raise ConfigError(f"{str(ref)!r} is no file of facts: {given} cannot say how it is read", hint="Leave it out.")
 
 
 def _cut(dataset: Dataset, seed: int, leak_safe: bool) -> Dataset:
@@ -138,6 +167,8 @@ def _place_hint(expected: Benchmark) -> str:
 
 def _known_hint(ref: str) -> str:
     known = [*BENCHMARKS, SYNTHETIC]
-    near = difflib.get_close_matches(ref, known, n=1)
+    folder = Path(ref).parent
+    here = [str(folder / path.name) for path in folder.iterdir()] if folder.is_dir() else []
+    near = difflib.get_close_matches(ref, [*known, *here], n=1, cutoff=0.75)
     start = f"Did you mean '{near[0]}'? " if near else ""
     return f"{start}Benchmarks: {', '.join(BENCHMARKS)}; '{SYNTHETIC}' is made on the spot; anything else is a path."

@@ -14,14 +14,16 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ukge.errors import DataError
 from ukge.graph.catalogue.names import Names, numbered, place_graph, read_names, read_queries, write_names
 from ukge.graph.dataset import Dataset
-from ukge.graph.readers import read
+from ukge.graph.readers import ReadReport, read_with_report
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.graph.writers import write
 
@@ -40,8 +42,15 @@ FACTS = (*NEEDED, "test_with_neg", "softlogic")
 LAYOUT_HINT = "A data set is a directory with train, val and test files; ukge data split makes one of a single file."
 
 
-def read_folder(directory: str | Path, *, name: str | None = None, sizes: tuple[int, int] | None = None) -> Dataset:
-    """Read the data set in `directory`.
+def read_folder(
+    directory: str | Path,
+    *,
+    name: str | None = None,
+    sizes: tuple[int, int] | None = None,
+    on_report: Callable[[ReadReport], None] | None = None,
+    **reading: Any,
+) -> Dataset:
+    """Read the data set in `directory`; further arguments say how its files of facts are read, as for `read`.
 
     `sizes` (entities, relations) says how many ids there are when the facts are ids and the files of names are missing;
     the ids then stand as names.
@@ -51,9 +60,9 @@ def read_folder(directory: str | Path, *, name: str | None = None, sizes: tuple[
     missing = [part for part in NEEDED if part not in files]
     if missing:
         raise DataError(f"has no {' and no '.join(missing)} file", source=str(folder), hint=LAYOUT_HINT)
-    raw = {part: _read(part, files[part]) for part in FACTS if part in files}
+    raw = {part: _read(part, files[part], on_report, reading) for part in FACTS if part in files}
     entities, relations = _names(files, raw, sizes)
-    parts = {part: _place(graph, entities, relations, files[part]) for part, graph in raw.items()}
+    parts = {part: _place(graph, entities, relations, files[part], reading) for part, graph in raw.items()}
     queries = read_queries(files["queries"], entities, relations) if "queries" in files else None
     return Dataset(
         name or folder.resolve().name,
@@ -94,7 +103,11 @@ def save_dataset(dataset: Dataset, directory: str | Path, *, overwrite: bool = F
     if target.exists() and not target.is_dir():
         raise DataError("is a file, not a directory", source=str(target), hint="Choose another name.")
     if present and not overwrite:
-        raise DataError("holds files already", source=str(target), hint="Choose an empty directory, or overwrite it.")
+        raise DataError(
+            "holds files already",
+            source=str(target),
+            hint="Choose an empty directory, or replace it: ‹overwrite=True›.",
+        )
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
@@ -150,19 +163,32 @@ def _names(
     return entities, relations
 
 
-def _read(part: str, path: Path) -> UncertainGraph:
+def read_and_tell(path: Path, on_report: Callable[[ReadReport], None] | None, **reading: Any) -> UncertainGraph:
+    """Read a file of facts, and hand on what was done with its rows."""
+    graph, report = read_with_report(path, **reading)
+    if on_report is not None:
+        on_report(report)
+    return graph
+
+
+def _read(
+    part: str, path: Path, on_report: Callable[[ReadReport], None] | None, reading: Mapping[str, Any]
+) -> UncertainGraph:
     """Read one part; any but train may be an empty file, which holds no facts."""
     if part != "train" and path.stat().st_size == 0:
         return UncertainGraph.from_facts([])
-    return read(path)
+    return read_and_tell(path, on_report, **reading)
 
 
-def _place(graph: UncertainGraph, entities: Names, relations: Names, path: Path) -> UncertainGraph:
+def _place(
+    graph: UncertainGraph, entities: Names, relations: Names, path: Path, reading: Mapping[str, Any]
+) -> UncertainGraph:
     try:
         return place_graph(graph, entities, relations, str(path))
     except DataError:
         if entities.by_id and relations.by_id:
-            read(path, entities=entities.vocabulary, relations=relations.vocabulary)  # its error tells the lines
+            names = {"entities": entities.vocabulary, "relations": relations.vocabulary}
+            read_with_report(path, **{**names, **reading})  # its error tells the lines
         raise
 
 

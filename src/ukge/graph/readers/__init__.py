@@ -8,7 +8,7 @@ from typing import Any
 
 from ukge.errors import ConfigError
 from ukge.graph.files import check_file
-from ukge.graph.formats import Format, check_options, format_of_path
+from ukge.graph.formats import Format, check_options
 from ukge.graph.readers import (  # noqa: F401  (each registers its formats)
     conceptnet,
     delimited,
@@ -21,9 +21,9 @@ from ukge.graph.readers import (  # noqa: F401  (each registers its formats)
     rdf,
     stringdb,
 )
-from ukge.graph.readers.formats import format_of_object, readers
+from ukge.graph.readers.formats import format_of_file, format_of_object, readers
 from ukge.graph.readers.layout import ColumnMap
-from ukge.graph.readers.parsed import Parsed, ReadReport, Request, Scaling
+from ukge.graph.readers.parsed import Parsed, ReadReport, Request, Scaling, as_scaling
 from ukge.graph.readers.vocabularies import as_vocabulary, read_vocabulary
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
@@ -40,6 +40,7 @@ def read(
     delimiter: str | None = None,
     entities: Vocabulary | str | Path | None = None,
     relations: Vocabulary | str | Path | None = None,
+    relation: str | None = None,
     scale: Scaling | str | None = None,
     **options: Any,
 ) -> UncertainGraph:
@@ -49,6 +50,7 @@ def read(
     which column is which, by header name or by position from 0; `header` says whether the first line names the
     columns (by default it does if it holds names as in `ukge.graph.readers.layout.RECOGNISED`). With `entities` or
     `relations`, a vocabulary or a file of `id<TAB>name` lines, those columns hold ids; without, they hold names.
+    `relation` is that of all facts in a source that has no column of relations, such as two proteins and a score.
     `scale` turns raw weights into confidences: a function on an array, or the text of a scale of
     `ukge.graph.normalise`. Further options belong to the format. Anything that is wrong is a `DataError`.
     """
@@ -60,6 +62,7 @@ def read(
         delimiter=delimiter,
         entities=entities,
         relations=relations,
+        relation=relation,
         scale=scale,
         **options,
     )[0]
@@ -74,23 +77,24 @@ def read_with_report(
     delimiter: str | None = None,
     entities: Vocabulary | str | Path | None = None,
     relations: Vocabulary | str | Path | None = None,
+    relation: str | None = None,
     scale: Scaling | str | None = None,
     **options: Any,
 ) -> tuple[UncertainGraph, ReadReport]:
     """Read facts as `read` does, and say how many rows were read and which were skipped, and why."""
     is_path = isinstance(source, (str, os.PathLike))
     source = Path(source) if is_path else source
-    name = format or (format_of_path(source, readers) if is_path else format_of_object(source))
+    name = format or (format_of_file(source, delimiter) if is_path else format_of_object(source))
     reader = readers.get(name)
-    given = {"columns": columns, "header": header, "delimiter": delimiter}
+    given = {"columns": columns, "header": header, "delimiter": delimiter, "relation": relation}
     options = {**{option: value for option, value in given.items() if value is not None}, **options}
     check_options(name, options, readers)
     if is_path != (reader.module is None):
         kind = "a file" if reader.module is None else f"an object of {reader.module}"
-        raise ConfigError(f"reader '{name}' reads {kind}, not {type(source).__name__}", hint="Leave out format=...")
+        raise ConfigError(f"reader '{name}' reads {kind}, not {type(source).__name__}", hint="Leave out ‹format›.")
     if is_path:
         check_file(source)
-    request = Request(as_vocabulary(entities, "entity"), as_vocabulary(relations, "relation"), _scaling(scale))
+    request = Request(as_vocabulary(entities, "entity"), as_vocabulary(relations, "relation"), as_scaling(scale))
     parsed = reader.call(source, request, **options)
     graph = parsed.graph(request)
     report = ReadReport(
@@ -102,11 +106,3 @@ def read_with_report(
         ignored_columns=parsed.ignored_columns,
     )
     return graph, report
-
-
-def _scaling(scale: Scaling | str | None) -> Scaling | None:
-    if isinstance(scale, str):
-        from ukge.graph.normalise import as_scale  # noqa: PLC0415  (most reads need none)
-
-        return as_scale(scale)
-    return scale

@@ -30,7 +30,7 @@ from ukge.graph.readers.parsed import Parsed, Request
 _COLUMNS = ("assertion", "relation", "start", "end", "information")
 _HINT = "A line holds five columns: assertion, /r/Relation, /c/language/start, /c/language/end, JSON with a weight."
 SCALE_HINT = (
-    "ConceptNet's weights are not confidences. The recipe of the UKGE paper for CN15k is scale='conceptnet': "
+    "ConceptNet's weights are not confidences. The recipe of the UKGE paper for CN15k is ‹scale='conceptnet'›: "
     "bound weights to [0.1, 3.0], take the logarithm and map it linearly to [0.1, 1.0]."
 )
 
@@ -46,7 +46,7 @@ def read_conceptnet(
     if request.entities is not None or request.relations is not None:
         raise DataError("ConceptNet files hold names, not ids", source=str(path), hint="Read it without vocabularies.")
     if names not in (None, "term", "uri") or (names == "term" and language is None):
-        raise ConfigError(f"names={names!r} does not fit", hint="Known: term (with a language), uri.")
+        raise ConfigError(f"‹names={names!r}› does not fit", hint="Known: term (with a language), uri.")
     layout = _layout()
     in_file = where_in(path, layout)
     by_uri = names == "uri" or language is None

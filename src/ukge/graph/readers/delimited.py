@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,23 @@ from ukge.graph.files import compression_of, open_arrow
 from ukge.graph.formats import Format
 from ukge.graph.readers.diagnosis import diagnose, lines_of
 from ukge.graph.readers.formats import readers
-from ukge.graph.readers.layout import ROLES, ColumnMap, Field, Kind, Layout, assign_roles, is_header
-from ukge.graph.readers.parsed import Parsed, Request
+from ukge.graph.readers.layout import (
+    COLUMNS_HINT,
+    FACTS,
+    ColumnMap,
+    Field,
+    Kind,
+    Layout,
+    Roles,
+    assign_roles,
+    is_header,
+)
+from ukge.graph.readers.parsed import Parsed, Request, one_relation
 from ukge.graph.readers.records import first_record
 from ukge.graph.readers.stream import encode_blocks
+
+SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " ", "bar": "|"}
+"""Names of delimiters that are hard to type, and so may be given by name."""
 
 _LINE_END = re.compile("\r\n|\r|\n")
 _BLOCK = 2 << 20
@@ -48,9 +61,10 @@ def read_tsv(
     columns: ColumnMap | None = None,
     header: bool | None = None,
     delimiter: str | None = None,
+    relation: str | None = None,
 ) -> Parsed:
-    """Read tab-separated facts."""
-    return _read(path, request, columns, header, delimiter or "\t", quoted=False)
+    """Read tab-separated facts; all have the one given `relation` if no column says it."""
+    return _read(path, request, Table(columns, header, delimiter or "\t", quoted=False), relation)
 
 
 def read_csv(
@@ -60,9 +74,31 @@ def read_csv(
     columns: ColumnMap | None = None,
     header: bool | None = None,
     delimiter: str | None = None,
+    relation: str | None = None,
 ) -> Parsed:
-    """Read comma-separated facts with quoting."""
-    return _read(path, request, columns, header, delimiter or ",", quoted=True)
+    """Read comma-separated facts with quoting; all have the one given `relation` if no column says it."""
+    return _read(path, request, Table(columns, header, delimiter or ",", quoted=True), relation)
+
+
+@dataclass(frozen=True)
+class Table:
+    """How a text file is a table, as far as its reader was told."""
+
+    columns: ColumnMap | None
+    header: bool | None
+    delimiter: str
+    quoted: bool
+
+    @property
+    def separator(self) -> str:
+        """The character between columns."""
+        char = SEPARATORS.get(self.delimiter, "\t" if self.delimiter == "\\t" else self.delimiter)
+        if len(char.encode()) != 1 or char in '"\r\n':
+            raise ConfigError(
+                f"delimiter {self.delimiter!r} cannot separate columns",
+                hint=f"Give one ASCII character, or its name: {', '.join(SEPARATORS)}.",
+            )
+        return char
 
 
 def parse_table(path: Path, layout: Layout) -> pa.Table:
@@ -85,31 +121,37 @@ def where_in(path: Path, layout: Layout) -> Where:
     return Where(str(path), "line", partial(lines_of, path, layout))
 
 
-def _read(
-    path: Path,
-    request: Request,
-    columns: ColumnMap | None,
-    header: bool | None,
-    delimiter: str,
-    *,
-    quoted: bool,
-) -> Parsed:
-    if len(delimiter.encode()) != 1 or delimiter in '"\r\n':
-        raise ConfigError(
-            f"delimiter {delimiter!r} cannot separate columns", hint="Give one ASCII character, like ','."
-        )
-    layout, ignored = _layout(path, request, columns, header, delimiter, quoted=quoted)
-    parsed = _parse_stream(path, layout) if _is_large(path, request) else _parse_whole(path, layout)
+def layout_of(path: Path, request: Request, table: Table, wanted: Roles) -> tuple[Layout, dict[int, str]]:
+    """Return how a text file is laid out, and the names of the columns that have no role, by position."""
+    line, cells = first_record(path, table.separator, quoted=table.quoted)
+    given = table.header
+    named = given if given is not None else is_header(cells, wanted) or _by_name(table.columns)
+    names = [cell.strip() for cell in cells] if named else None
+    if names is None and not table.columns and not wanted.fit(len(cells)):
+        raise _wrong_width(path, line, cells, table.separator, wanted)
+    roles = assign_roles(
+        len(cells), header=names, columns=table.columns, source=str(path), line=f" in line {line}", wanted=wanted
+    )
+    fields = tuple(_field(role, roles[role], names, request) for role in wanted.all if role in roles)
+    header_lines = line + sum(len(_LINE_END.findall(cell)) for cell in cells) if named else 0
+    others = {at: names[at] if names is not None else str(at) for at in range(len(cells)) if at not in roles.values()}
+    return Layout(table.separator, table.quoted, len(cells), fields, header_lines), others
+
+
+def _read(path: Path, request: Request, table: Table, relation: str | None) -> Parsed:
+    layout, others = layout_of(path, request, table, FACTS.given(relation))
+    read = _parse_stream if _is_large(path, request) else partial(_parse_whole, request=request)
+    parsed = read(path, layout, relation)
     if parsed.rows == 0:
         raise DataError("a header and no facts", source=str(path), hint="Check how the file was made.")
-    return replace(parsed, ignored_columns=ignored)
+    return replace(parsed, ignored_columns=tuple(others.values()))
 
 
-def _parse_whole(path: Path, layout: Layout) -> Parsed:
+def _parse_whole(path: Path, layout: Layout, relation: str | None, *, request: Request) -> Parsed:
     table = parse_table(path, layout)
     return Parsed(
         head=table["head"],
-        relation=table["relation"],
+        relation=table["relation"] if relation is None else one_relation(relation, len(table), request),
         tail=table["tail"],
         weight=confidence_column(table["confidence"]),
         source=table["source"] if "source" in table.column_names else None,
@@ -119,9 +161,9 @@ def _parse_whole(path: Path, layout: Layout) -> Parsed:
     )
 
 
-def _parse_stream(path: Path, layout: Layout) -> Parsed:
+def _parse_stream(path: Path, layout: Layout, relation: str | None) -> Parsed:
     with _diagnosed(path, layout):
-        facts = encode_blocks(parse_blocks(path, layout), _expected_rows(path))
+        facts = encode_blocks(parse_blocks(path, layout), _expected_rows(path), relation)
     if facts.has_empty_names:
         diagnose(path, layout)
         raise DataError("some names are empty", source=str(path), hint=NAME_HINT)
@@ -177,35 +219,14 @@ def _expected_rows(path: Path) -> int:
     return int(1.25 * size * lines / max(len(sample), 1))
 
 
-def _layout(
-    path: Path,
-    request: Request,
-    columns: ColumnMap | None,
-    header: bool | None,
-    delimiter: str,
-    *,
-    quoted: bool,
-) -> tuple[Layout, tuple[str, ...]]:
-    line, cells = first_record(path, delimiter, quoted=quoted)
-    named = header if header is not None else is_header(cells) or _by_name(columns)
-    names = [cell.strip() for cell in cells] if named else None
-    if names is None and not columns and len(cells) not in (4, 5):
-        raise _wrong_width(path, line, cells, delimiter)
-    roles = assign_roles(len(cells), header=names, columns=columns, source=str(path), line=f" in line {line}")
-    fields = tuple(_field(role, roles[role], names, request) for role in ROLES if role in roles)
-    header_lines = line + sum(len(_LINE_END.findall(cell)) for cell in cells) if named else 0
-    ignored = tuple(names[at] if names is not None else str(at) for at in range(len(cells)) if at not in roles.values())
-    return Layout(delimiter, quoted, len(cells), fields, header_lines), ignored
-
-
 def _by_name(columns: ColumnMap | None) -> bool:
     return any(isinstance(wanted, str) for wanted in (columns or {}).values())
 
 
 def _field(role: str, position: int, names: list[str] | None, request: Request) -> Field:
     label = role if names is None or names[position] == role else f"{names[position]} ({role})"
-    if role == "confidence":
-        low, high = (0.0, 1.0) if request.scale is None else (None, None)
+    if role in ("confidence", "label"):
+        low, high = (0.0, 1.0) if request.scale is None or role == "label" else (None, None)
         return Field(role, position, "number", label, low, high)
     if role == "source":
         return Field(role, position, "text", label)
@@ -213,23 +234,23 @@ def _field(role: str, position: int, names: list[str] | None, request: Request) 
     return Field(role, position, "name" if vocabulary is None else "id", label, vocabulary=vocabulary)
 
 
-def _wrong_width(path: Path, line: int, cells: list[str], delimiter: str) -> DataError:
+def _wrong_width(path: Path, line: int, cells: list[str], delimiter: str, wanted: Roles) -> DataError:
     text = delimiter.join(cells)
-    other = next((name for name, char in _SEPARATORS.items() if char != delimiter and text.count(char) >= 3), None)
-    hint = f"The line looks {other}-separated: give delimiter=... or format=..." if other else _FACT_HINT
-    if text.startswith("#"):
+    least = len(wanted.needed) - 1
+    other = next((name for name, char in SEPARATORS.items() if char != delimiter and text.count(char) >= least), None)
+    hint = f"A line holds {', '.join(wanted.needed)}{' and, if known, the source' if wanted == FACTS else ''}. "
+    hint += COLUMNS_HINT
+    if other:
+        hint = f"The line looks {other}-separated: give ‹delimiter='{other}'›."
+    if text.startswith("protein1 protein2 "):
+        hint = "It looks like a file of STRING: give ‹format='string'›."
+    elif text.startswith("#"):
         hint = "A line that starts with # is no comment here; remove it."
-    found = f"{len(cells)} column{'s' if len(cells) != 1 else ''} instead of 4 or 5"
+    found = f"{len(cells)} column{'s' if len(cells) != 1 else ''} instead of {wanted.widths}"
     return DataError(
         f"line {line} is no fact", source=str(path), problems=[Problem(found, line, None, text)], hint=hint
     )
 
 
-_SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " ", "bar": "|"}
-_FACT_HINT = (
-    "A line holds head, relation, tail, confidence and, if known, the source. "
-    "Files with other columns need a header or columns={'head': 0, ...}."
-)
-
-readers.register("tsv")(Format(read_tsv, (".tsv", ".tab")))
+readers.register("tsv")(Format(read_tsv, (".tsv", ".tab", ".txt")))
 readers.register("csv")(Format(read_csv, (".csv",)))

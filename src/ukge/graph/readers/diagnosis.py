@@ -117,8 +117,8 @@ def _check_number(line: int, field: Field, cell: str, layout: Layout, found: Fin
         return
     if not _NUMBER.fullmatch(text):
         first = line == layout.header_lines + 1 and layout.header_lines == 0
-        hint = f"{HEADER_HINT} {CONFIDENCE_HINT}" if first else CONFIDENCE_HINT
-        found.add(f"{field.name} is not a number", line, field.label, cell, hint)
+        hints = [HEADER_HINT] if first else []
+        found.add(f"{field.name} is not a number", line, field.label, cell, *hints, CONFIDENCE_HINT)
         return
     value = float(text)
     low = -np.inf if field.low is None else field.low

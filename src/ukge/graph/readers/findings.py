@@ -15,10 +15,10 @@ class Findings:
         self._shown: list[Problem] = []
         self._hints: dict[str, None] = {}
 
-    def add(self, what: str, line: int | None, column: str | None, value: str | None, hint: str) -> None:
-        """Note one problem."""
+    def add(self, what: str, line: int | None, column: str | None, value: str | None, *hints: str) -> None:
+        """Note one problem, and what may be done about it."""
         self.count += 1
-        self._hints[hint] = None
+        self._hints.update(dict.fromkeys(hints))
         if len(self._shown) < SHOWN:
             self._shown.append(Problem(what, line, column, value, self.place))
 

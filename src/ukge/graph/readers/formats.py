@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from ukge.errors import ConfigError
-from ukge.graph.formats import Format
+from pathlib import Path
+
+from ukge.errors import ConfigError, DataError
+from ukge.graph.formats import Format, format_of_path
 from ukge.graph.readers.parsed import Parsed
 from ukge.registry import Registry
 
 readers: Registry[Format[Parsed]] = Registry("reader")
+
+
+def format_of_file(path: Path, delimiter: str | None = None) -> str:
+    """Return the name of the format of a file: as its extension says, else a table if a delimiter is given."""
+    try:
+        return format_of_path(path, readers)
+    except DataError:
+        if delimiter is None:
+            raise
+        return "csv"
 
 
 def format_of_object(source: object) -> str:

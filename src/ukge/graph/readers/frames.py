@@ -14,8 +14,8 @@ from ukge.graph.checks import NAME_HINT, Where
 from ukge.graph.columns import Confidences, Names, confidence_column, names_column
 from ukge.graph.formats import Format
 from ukge.graph.readers.formats import is_from, readers
-from ukge.graph.readers.layout import REQUIRED, TRIPLE, ColumnMap, assign_roles
-from ukge.graph.readers.parsed import Parsed, Request
+from ukge.graph.readers.layout import FACTS, TRIPLE, ColumnMap, Roles, assign_roles
+from ukge.graph.readers.parsed import Parsed, Request, one_relation
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +42,16 @@ class Columns:
         return _ids(self.arrays[role], self.label(role), self.where)
 
     def numbers(self, role: str) -> Confidences:
-        """Return a column of numbers."""
-        _check_type(self.arrays[role], self.label(role), self.where, _is_number, "numbers")
-        return confidence_column(self.arrays[role])
+        """Return a column of numbers; text that is a number is one."""
+        array, label = self.arrays[role], self.label(role)
+        if _is_text(array.type):
+            try:
+                array = array.cast(pa.large_string()).cast(pa.float64())
+            except pa.ArrowInvalid as error:
+                what = f"column {label} must hold numbers: {error}"
+                raise DataError(what, source=self.where.source, hint="Mend these values.") from None
+        _check_type(array, label, self.where, _is_number, "numbers")
+        return confidence_column(array)
 
 
 def is_pandas_frame(source: object) -> bool:
@@ -52,33 +59,42 @@ def is_pandas_frame(source: object) -> bool:
     return is_from(source, "pandas") and hasattr(source, "columns")
 
 
-def columns_of(table: Any, columns: ColumnMap | None = None, required: Sequence[str] = REQUIRED) -> Columns:
+def columns_of(table: Any, columns: ColumnMap | None = None, wanted: Roles = FACTS) -> Columns:
     """Find out which column of a pandas frame, an Arrow table or stream is which; an index is not looked at."""
     if is_pandas_frame(table):
         names, where = [str(name) for name in table.columns], Where("pandas frame")
     else:
         table = arrow_table(table)
         names, where = table.column_names, Where("Arrow table")
-    roles = assign_roles(len(names), header=names, columns=columns, source=where.source, required=required)
+    roles = assign_roles(len(names), header=names, columns=columns, source=where.source, wanted=wanted)
     if isinstance(table, pa.Table):
         return Columns({role: table.column(at) for role, at in roles.items()}, roles, names, where)
     return Columns({role: _series(table.iloc[:, at], names[at]) for role, at in roles.items()}, roles, names, where)
 
 
-def read_table(table: Any, request: Request, *, columns: ColumnMap | None = None) -> Parsed:
-    """Read the rows of a pandas frame, an Arrow table, a record batch, or anything with an Arrow stream."""
-    return parsed_columns(columns_of(table, columns), request)
+def read_table(
+    table: Any, request: Request, *, columns: ColumnMap | None = None, relation: str | None = None
+) -> Parsed:
+    """Read the rows of a pandas frame, an Arrow table, a record batch, or anything with an Arrow stream.
+
+    All facts have the one given `relation` if no column says it.
+    """
+    return parsed_columns(columns_of(table, columns, FACTS.given(relation)), request, relation)
 
 
-def parsed_columns(found: Columns, request: Request) -> Parsed:
+def parsed_columns(found: Columns, request: Request, relation: str | None = None) -> Parsed:
     """Return typed columns as raw facts, refusing types that hold neither names nor numbers."""
-    facts = {role: found.texts(role) if request.of(role) is None else found.ids(role) for role in TRIPLE}
+    rows = len(found.arrays["head"])
+    facts = {} if relation is None else {"relation": one_relation(relation, rows, request)}
+    for role in TRIPLE:
+        if role in found.roles:
+            facts[role] = found.texts(role) if request.of(role) is None else found.ids(role)
     return Parsed(
         **facts,
         weight=found.numbers("confidence"),
         source=found.texts("source") if "source" in found.roles else None,
         where=found.where,
-        rows=len(found.arrays["head"]),
+        rows=rows,
         ignored_columns=tuple(name for at, name in enumerate(found.names) if at not in found.roles.values()),
     )
 
@@ -115,15 +131,18 @@ def _check_type(array: Any, label: str, where: Where, allowed: Any, wanted: str)
         raise DataError(
             f"column {label} must hold {wanted}, but holds {array.type}",
             source=where.source,
-            hint="Convert the column, or choose another with columns=...",
+            hint="Convert the column, or choose another with ‹columns=...›.",
         )
 
 
 def _is_name(kind: pa.DataType) -> bool:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
-    return pa.types.is_integer(kind) or any(check(kind) for check in text)
+    return pa.types.is_integer(kind) or pa.types.is_null(kind) or _is_text(kind)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return any(check(kind) for check in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
 
 
 def _is_number(kind: pa.DataType) -> bool:

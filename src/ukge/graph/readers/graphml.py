@@ -19,22 +19,31 @@ from ukge.graph.files import DAMAGED_HINT, damaged, open_bytes
 from ukge.graph.formats import Format
 from ukge.graph.readers.findings import Findings
 from ukge.graph.readers.formats import readers
-from ukge.graph.readers.layout import RECOGNISED, ColumnMap, edge_attributes
+from ukge.graph.readers.layout import FACTS, RECOGNISED, ColumnMap, edge_attributes
 from ukge.graph.readers.parsed import Parsed, Request
 
-_HINT = "Every edge needs data for its relation and its confidence; columns= names the attributes if they differ."
-_ROLES = ("relation", "confidence", "source")
+_HINT = (
+    "Every edge needs data for its relation and its confidence; ‹columns=...› names the attributes if they differ, and "
+    "‹relation=NAME› gives all edges one relation."
+)
 
 
-def read_graphml(path: Path, request: Request, *, columns: ColumnMap | None = None, name: str | None = None) -> Parsed:
+def read_graphml(
+    path: Path,
+    request: Request,
+    *,
+    columns: ColumnMap | None = None,
+    relation: str | None = None,
+    name: str | None = None,
+) -> Parsed:
     """Read the edges of a GraphML file.
 
-    `columns` names the edge attributes that hold relation, confidence and source. The name of an entity is the id of
-    its node, or the node attribute called `name`.
+    `columns` names the edge attributes that hold relation, confidence and source; with `relation`, all facts have that
+    one. The name of an entity is the id of its node, or the node attribute called `name`.
     """
     if request.entities is not None or request.relations is not None:
         raise DataError("GraphML holds names, not ids", source=str(path), hint="Read it without vocabularies.")
-    document = _Document(path, columns, name)
+    document = _Document(path, columns, relation, name)
     parser = expat.ParserCreate()
     parser.buffer_text = True
     document.listen(parser)
@@ -53,8 +62,10 @@ def read_graphml(path: Path, request: Request, *, columns: ColumnMap | None = No
 class _Document:
     """The facts of a GraphML document, gathered while it streams by."""
 
-    def __init__(self, path: Path, columns: ColumnMap | None, name: str | None) -> None:
+    def __init__(self, path: Path, columns: ColumnMap | None, relation: str | None, name: str | None) -> None:
         self.found = Findings(str(path))
+        self._needed = tuple(role for role in ("relation", "confidence") if role in FACTS.given(relation).needed)
+        self._relation = relation
         self._columns = edge_attributes(columns)
         self._name = name
         self._keys: dict[str, tuple[str, str]] = {}
@@ -98,7 +109,7 @@ class _Document:
         """Return the key id of each role: as `columns` says, else by recognised name."""
         ids = {attribute: key for key, (domain, attribute) in self._keys.items() if domain in ("edge", "all")}
         found = {}
-        for role in _ROLES:
+        for role in (*self._needed, "source"):
             wanted = [self._columns[role]] if role in self._columns else RECOGNISED[role]
             known = [ids[attribute] for attribute in wanted if attribute in ids]
             if known:
@@ -148,7 +159,7 @@ class _Document:
         key = next((key for key, (_, attribute) in self._keys.items() if attribute == self._name), None)
         node = self._attributes.get("id", "")
         if key is None or key not in self._data:
-            self._complain(f"node has no attribute {self._name!r}", node, "Choose the attribute with name=...")
+            self._complain(f"node has no attribute {self._name!r}", node, "Choose the attribute with ‹name=...›.")
         else:
             self._names[node] = self._data[key]
 
@@ -160,7 +171,7 @@ class _Document:
         keys = self._edge_attributes()
         self._ignored.update(dict.fromkeys(self._keys[k][1] for k in self._data if k not in keys.values()))
         values = {role: self._data.get(key, self._defaults.get(key)) for role, key in keys.items()}
-        missing = [role for role in ("relation", "confidence") if values.get(role) is None]
+        missing: list[str] = [role for role in self._needed if values.get(role) is None]
         missing += [end for end in ("source", "target") if end not in attributes]
         for what in missing:
             self._complain(f"edge has no {what}", attributes.get("id"), _HINT)
@@ -172,7 +183,8 @@ class _Document:
             self._complain("confidence is not a number", values["confidence"], _HINT)
             return
         head, tail = attributes["source"], attributes["target"]
-        self._edges.append((head, tail, str(values["relation"]), confidence, values.get("source"), self._line))
+        relation = str(values["relation"]) if self._relation is None else self._relation
+        self._edges.append((head, tail, relation, confidence, values.get("source"), self._line))
 
     def _complain(self, what: str, value: str | None, hint: str) -> None:
         self.found.add(what, self._line, None, value, hint)

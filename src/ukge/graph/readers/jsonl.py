@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ukge.errors import DataError
 from ukge.graph.checks import UTF8_HINT, Where
@@ -15,19 +16,40 @@ from ukge.graph.files import DAMAGED_HINT, damaged, open_text
 from ukge.graph.formats import Format
 from ukge.graph.readers.findings import Findings
 from ukge.graph.readers.formats import readers
-from ukge.graph.readers.layout import COLUMNS_HINT, REQUIRED, ROLES, ColumnMap, assign_roles
-from ukge.graph.readers.parsed import Parsed, Request
+from ukge.graph.readers.layout import COLUMNS_HINT, FACTS, TRIPLE, ColumnMap, Roles, assign_roles
+from ukge.graph.readers.parsed import Parsed, Request, one_relation
 from ukge.graph.readers.records import not_utf8, raw_text
 
 _JSON_HINT = (
     'Each line is {"head": …, "relation": …, "tail": …, "confidence": …} or [head, relation, tail, confidence].'
 )
-_TEXT_HINT = "Names are JSON strings; confidences are JSON numbers."
+_TEXT_HINT = "Names are JSON strings; confidences are numbers."
 
 
-def read_jsonl(path: Path, request: Request, *, columns: ColumnMap | None = None) -> Parsed:
-    """Read one fact per line. `columns` names the keys of objects, or the positions in arrays."""
-    facts = _Facts(path, request, columns)
+def read_jsonl(
+    path: Path, request: Request, *, columns: ColumnMap | None = None, relation: str | None = None
+) -> Parsed:
+    """Read one fact per line. `columns` names the keys of objects, or the positions in arrays.
+
+    All facts have the one given `relation` if none of the keys says it.
+    """
+    facts = read_lines(path, request, columns, FACTS.given(relation))
+    lines = np.array(facts.lines, np.int64)
+    return Parsed(
+        head=facts.column("head"),
+        relation=facts.column("relation") if relation is None else one_relation(relation, len(lines), request),
+        tail=facts.column("tail"),
+        weight=facts.numbers("confidence"),
+        source=facts.values["source"] if facts.has_source else None,
+        where=facts.where,
+        rows=facts.rows,
+        ignored_columns=tuple(map(str, facts.others)),
+    )
+
+
+def read_lines(path: Path, request: Request, columns: ColumnMap | None, wanted: Roles) -> JsonFacts:
+    """Read the lines of a file; whatever is wrong with them is a `DataError`."""
+    facts = JsonFacts(path, request, columns, wanted)
     line = 0
     try:
         with open_text(path) as text:
@@ -37,26 +59,42 @@ def read_jsonl(path: Path, request: Request, *, columns: ColumnMap | None = None
     except OSError as error:
         facts.found.add(damaged(path, error), line or None, None, None, DAMAGED_HINT)
     facts.found.stop(facts.rows)
-    return facts.parsed()
+    return facts
 
 
-class _Facts:
-    """Facts taken line by line, and what was wrong with the others."""
+class JsonFacts:
+    """Facts taken line by line, by role, their other keys with the values of each line, and what was wrong."""
 
-    def __init__(self, path: Path, request: Request, columns: ColumnMap | None) -> None:
+    def __init__(self, path: Path, request: Request, columns: ColumnMap | None, wanted: Roles) -> None:
         self.found = Findings(str(path))
         self.rows = 0
-        self._path = path
+        self.values: dict[str, list[Any]] = {role: [] for role in wanted.all}
+        self.others: dict[str | int, dict[int, Any]] = {}
+        self.lines: list[int] = []
+        self.has_source = False
         self._request = request
         self._columns = columns
-        self._values: dict[str, list[Any]] = {role: [] for role in ROLES}
-        self._lines: list[int] = []
+        self._wanted = wanted
         self._keys: dict[str, str] | None = None
         self._places: dict[int, dict[str, int]] = {}
-        self._ignored: dict[str, None] = {}
-        self._has_source = False
+
+    @property
+    def where(self) -> Where:
+        """What turns facts into their lines."""
+        lines = np.array(self.lines, np.int64)
+        return Where(self.found.source, "line", lambda rows: lines[rows].tolist())
+
+    def column(self, role: str) -> Any:
+        """Return names or, where a vocabulary is given, ids."""
+        values = self.values[role]
+        return values if self._request.of(role) is None else np.array(values, np.int64)
+
+    def numbers(self, role: str) -> npt.NDArray[np.float64]:
+        """Return the numbers of a role."""
+        return np.array(self.values[role], np.float64)
 
     def take(self, line: int, row: str) -> None:
+        """Take a line."""
         self.rows += 1
         if not_utf8([row]):
             self.found.add("not UTF-8 text", line, None, raw_text([row.rstrip("\n")], ""), UTF8_HINT)
@@ -74,75 +112,74 @@ class _Facts:
             self.found.add("is neither an object nor an array", line, None, row.strip(), _JSON_HINT)
             return
         if fact is not None and self._fits(line, fact):
-            self._lines.append(line)
-            for role in ROLES:
-                self._values[role].append(fact.get(role))
-
-    def parsed(self) -> Parsed:
-        lines = np.array(self._lines, np.int64)
-        values = self._values
-        return Parsed(
-            head=self._column("head"),
-            relation=self._column("relation"),
-            tail=self._column("tail"),
-            weight=np.array(values["confidence"], np.float64),
-            source=values["source"] if self._has_source else None,
-            where=Where(str(self._path), "line", lambda rows: lines[rows].tolist()),
-            rows=self.rows,
-            ignored_columns=tuple(self._ignored),
-        )
-
-    def _column(self, role: str) -> Any:
-        values = self._values[role]
-        return values if self._request.of(role) is None else np.array(values, np.int64)
+            self.lines.append(line)
+            for role in self._wanted.all:
+                self.values[role].append(fact.get(role))
 
     def _of_object(self, line: int, value: Mapping[str, Any]) -> dict[str, Any] | None:
         if self._keys is None:
             names = list(value)
             try:
-                roles = assign_roles(0, header=names, columns=self._columns, source=None)
+                roles = assign_roles(0, header=names, columns=self._columns, source=None, wanted=self._wanted)
             except DataError as error:
                 self.found.add(error.what, line, None, None, COLUMNS_HINT)
                 return None
             self._keys = {role: names[at] for role, at in roles.items()}
         keys = self._keys
-        if "source" not in keys and "source" in value and keys.get("head") != "source":
-            keys["source"] = "source"
-        missing = [keys[role] for role in REQUIRED if keys[role] not in value]
+        for role in self._wanted.optional:
+            if role not in keys and role in value and role not in keys.values() and role not in (self._columns or {}):
+                keys[role] = role
+        missing = [keys[role] for role in self._wanted.needed if keys[role] not in value]
         for key in missing:
             self.found.add(f"key {key!r} is missing", line, key, None, _JSON_HINT)
         if missing:
             return None
-        self._ignored.update(dict.fromkeys(key for key in value if key not in keys.values()))
-        self._has_source = self._has_source or keys.get("source") in value
+        self._keep(key_value for key_value in value.items() if key_value[0] not in keys.values())
+        self.has_source = self.has_source or keys.get("source") in value
         return {role: value.get(key) for role, key in keys.items()}
 
     def _of_array(self, line: int, value: list[Any]) -> dict[str, Any] | None:
         length = len(value)
-        if not self._columns and length not in (4, 5):
-            self.found.add(f"array of {length} values instead of 4 or 5", line, None, json.dumps(value), _JSON_HINT)
+        if not self._columns and not self._wanted.fit(length):
+            what = f"array of {length} values instead of {self._wanted.widths}"
+            self.found.add(what, line, None, json.dumps(value), _JSON_HINT)
             return None
         if length not in self._places:
             try:
-                self._places[length] = assign_roles(length, header=None, columns=self._columns, source=None)
+                self._places[length] = assign_roles(
+                    length, header=None, columns=self._columns, source=None, wanted=self._wanted
+                )
             except DataError as error:
                 self.found.add(error.what, line, None, json.dumps(value), _JSON_HINT)
                 return None
         places = self._places[length]
-        self._has_source = self._has_source or "source" in places
+        self._keep((at, each) for at, each in enumerate(value) if at not in places.values())
+        self.has_source = self.has_source or "source" in places
         return {role: value[at] for role, at in places.items()}
+
+    def _keep(self, others: Iterable[tuple[str | int, Any]]) -> None:
+        for key, value in others:
+            self.others.setdefault(key, {})[len(self.lines)] = value
 
     def _fits(self, line: int, fact: dict[str, Any]) -> bool:
         before = self.found.count
-        for role in REQUIRED[:3]:
-            fact[role] = self._name_or_id(line, role, fact[role])
-        confidence = fact["confidence"]
-        if isinstance(confidence, bool) or not isinstance(confidence, (int, float)):
-            self.found.add("confidence is not a number", line, "confidence", json.dumps(confidence), _TEXT_HINT)
+        for role in TRIPLE:
+            if role in fact:
+                fact[role] = self._name_or_id(line, role, fact[role])
+        for role in ("confidence", "label"):
+            if role in fact:
+                fact[role] = self._number(line, role, fact[role])
         source = fact.get("source")
         if source is not None and not (isinstance(source, str) and _is_text(source)):
             self.found.add("source is not text", line, "source", json.dumps(source), _TEXT_HINT)
         return self.found.count == before
+
+    def _number(self, line: int, role: str, value: Any) -> float:
+        try:
+            return float("" if value is None or isinstance(value, bool) else value)
+        except (TypeError, ValueError, OverflowError):
+            self.found.add(f"{role} is not a number", line, role, json.dumps(value), _TEXT_HINT)
+            return 0.0
 
     def _name_or_id(self, line: int, role: str, value: Any) -> Any:
         is_integer = isinstance(value, int) and not isinstance(value, bool)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ukge.errors import ConfigError, DataError
@@ -24,9 +24,51 @@ RECOGNISED: Mapping[str, tuple[str, ...]] = {
     "tail": ("tail", "object", "obj", "t", "o", "tail_entity", "entity2", "node2", "to", "end", "target"),
     "confidence": ("confidence", "conf", "score", "weight", "w", "probability", "prob", "certainty"),
     "source": ("source", "provenance", "origin"),
+    "label": ("label", "truth"),
 }
-COLUMNS_HINT = "Say which column is which with columns={'head': ..., 'confidence': ...}, by header name or position."
-HEADER_HINT = "If line 1 is a header, say so with header=True in Python or --header on the command line."
+COLUMNS_HINT = (
+    "Say which column is which, by header name or position from 0: ‹columns={'head': 0, 'confidence': 'score'}›. "
+    "A table without relations needs one for all its facts: ‹relation=NAME›."
+)
+HEADER_HINT = "If line 1 is a header, say so: ‹header=True›."
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What a table is read for: the columns that it must have, in their usual order, and those that it may have.
+
+    With `more`, any number of further columns may come after them, even where no header names them.
+    """
+
+    needed: tuple[str, ...] = REQUIRED
+    optional: tuple[str, ...] = ("source",)
+    more: bool = False
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """All roles, in their usual order."""
+        return (*self.needed, *self.optional)
+
+    def given(self, relation: str | None) -> Roles:
+        """Return the roles that are left for columns if all facts have the one given relation."""
+        if relation is None:
+            return self
+        if not relation.strip():
+            raise ConfigError(f"{relation!r} is no name of a relation", hint="Give a name: ‹relation='interacts'›.")
+        return replace(self, needed=tuple(role for role in self.needed if role != "relation"))
+
+    def fit(self, width: int) -> bool:
+        """Return whether a table of so many columns without names may be read in the usual order."""
+        return len(self.needed) <= width and (self.more or width <= len(self.all))
+
+    @property
+    def widths(self) -> str:
+        """How many columns a table without names has."""
+        least = len(self.needed)
+        return f"{least} or more" if self.more else f"{least} or {len(self.all)}" if self.optional else str(least)
+
+
+FACTS = Roles()
 
 
 @dataclass(frozen=True)
@@ -73,12 +115,13 @@ def recognise(header: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def is_header(cells: Sequence[str]) -> bool:
-    """Return whether a first line names its columns: only if all of head, relation, tail and confidence are there.
+def is_header(cells: Sequence[str], wanted: Roles = FACTS) -> bool:
+    """Return whether a first line names its columns: only if all that are needed are there, and none is a number.
 
     No fact is ever taken for a header, because a fact has a number for its confidence and a header has no numbers.
     """
-    return all(role in recognise(cells) for role in REQUIRED) and not any(_is_number(cell) for cell in cells)
+    found = recognise(cells)
+    return all(role in found for role in wanted.needed) and not any(_is_number(cell) for cell in cells)
 
 
 def assign_roles(
@@ -88,24 +131,29 @@ def assign_roles(
     columns: ColumnMap | None,
     source: str | None,
     line: str = "",
-    required: Sequence[str] = REQUIRED,
+    wanted: Roles = FACTS,
 ) -> dict[str, int]:
     """Return the position of every role: as `columns` says, else by recognised name, else by the usual order.
 
     A source column that `columns` maps to None is left out.
     """
     columns = columns or {}
-    for role, wanted in columns.items():
-        if role not in ROLES or (wanted is None and role != "source"):
-            raise ConfigError(f"columns= cannot map {role!r} to {wanted!r}", hint=f"Roles: {', '.join(ROLES)}.")
+    for role, at in columns.items():
+        if role == "relation" and role not in wanted.all:
+            raise ConfigError(
+                f"‹columns› names a column of relations ({at!r}), and ‹relation› gives all facts the same one",
+                hint="Leave out one of the two.",
+            )
+        if role not in wanted.all or (at is None and role != "source"):
+            raise ConfigError(f"‹columns› cannot map {role!r} to {at!r}", hint=f"Roles: {', '.join(wanted.all)}.")
     roles = {role: _position(at, width, header, source) for role, at in columns.items() if at is not None}
     if header is not None:
-        taken = set(roles.values())
-        named = {role: at for role, at in recognise(header).items() if role not in columns and at not in taken}
-        roles = {**roles, **named}
-    elif not columns and width == len(ROLES):
-        roles["source"] = ROLES.index("source")
-    for place, role in enumerate(required):
+        taken = {*roles.values()}
+        named = {role: at for role, at in recognise(header).items() if role in wanted.all and role not in columns}
+        roles = {**roles, **{role: at for role, at in named.items() if at not in taken}}
+    elif not columns and width == len(wanted.all):
+        roles = {role: at for at, role in enumerate(wanted.all)}
+    for place, role in enumerate(wanted.needed):
         if role not in roles:
             if place >= width or place in roles.values():
                 shown = f"columns {', '.join(header)}" if header is not None else f"{width} columns{line}"
@@ -121,7 +169,7 @@ def edge_attributes(columns: ColumnMap | None) -> dict[str, str]:
     known = ("relation", "confidence", "source")
     for role, wanted in (columns or {}).items():
         if role not in known or not isinstance(wanted, str):
-            raise ConfigError(f"columns= cannot map {role!r} to {wanted!r}", hint=f"Edges have: {', '.join(known)}.")
+            raise ConfigError(f"‹columns› cannot map {role!r} to {wanted!r}", hint=f"Edges have: {', '.join(known)}.")
     return {role: str(wanted) for role, wanted in (columns or {}).items()}
 
 

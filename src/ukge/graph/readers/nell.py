@@ -26,7 +26,7 @@ def read_nell(path: Path, request: Request, *, sources: bool = False) -> Parsed:
             f"the header has no column {', '.join(map(repr, missing))}",
             source=str(path),
             hint="A NELL dump starts with a line 'Entity', 'Relation', 'Value', …, 'Probability', … between tabs; "
-            "read other tables with format='tsv'.",
+            "read other tables with ‹format='tsv'›.",
         )
     return read_tsv(path, request, columns=columns, header=True)
 

@@ -11,37 +11,45 @@ from ukge.graph.checks import Where
 from ukge.graph.formats import Format
 from ukge.graph.readers.findings import Findings
 from ukge.graph.readers.formats import readers
-from ukge.graph.readers.layout import ColumnMap, edge_attributes
-from ukge.graph.readers.parsed import Parsed, Request
+from ukge.graph.readers.layout import FACTS, ColumnMap, edge_attributes
+from ukge.graph.readers.parsed import Parsed, Request, one_relation
 
 
-def read_networkx(graph: Any, request: Request, *, columns: ColumnMap | None = None) -> Parsed:
-    """Read the edges of a DiGraph or MultiDiGraph; `columns` names the attributes that hold relation and confidence."""
+def read_networkx(
+    graph: Any, request: Request, *, columns: ColumnMap | None = None, relation: str | None = None
+) -> Parsed:
+    """Read the edges of a DiGraph or MultiDiGraph; `columns` names the attributes that hold relation and confidence.
+
+    With `relation` all facts have it, and no attribute is looked for.
+    """
+    wanted = FACTS.given(relation).needed
     names = {"relation": "relation", "confidence": "confidence", "source": "source", **edge_attributes(columns)}
     found = Findings("NetworkX graph", "edge")
     if not graph.is_directed():
         hint = "Facts have a direction: give graph.to_directed() if every edge holds both ways."
         raise DataError("the graph is undirected", source=found.source, hint=hint)
     nodes = _node_names(graph, found)
-    hint = (
-        f"Every edge needs the attributes {names['relation']!r} and {names['confidence']!r}; or name others: columns="
-    )
+    needed = [role for role in ("relation", "confidence") if role in wanted]
+    shown = " and ".join(repr(names[role]) for role in needed)
+    hint = f"Every edge needs the attribute {shown}; name others with ‹columns=...›, or one ‹relation=NAME› for all."
     values: dict[str, list[Any]] = {role: [] for role in ("head", "relation", "tail", "confidence", "source")}
     for edge, (head, tail, data) in enumerate(graph.edges(data=True)):
-        for role in ("relation", "confidence"):
+        for role in needed:
             if names[role] not in data:
                 found.add(f"attribute {names[role]!r} is missing", edge, role, f"{head} → {tail}", hint)
-        relation = data.get(names["relation"])
         values["head"].append(nodes[head])
         values["tail"].append(nodes[tail])
-        values["relation"].append(_text_or_id(relation, edge, "relation", found))
+        if relation is None:
+            values["relation"].append(_text_or_id(data.get(names["relation"]), edge, "relation", found))
         values["confidence"].append(_number(data.get(names["confidence"], 0.0), edge, found))
         values["source"].append(data.get(names["source"]))
     found.stop(len(values["head"]))
     has_source = any(value is not None for value in values["source"])
     return Parsed(
         head=_column(values["head"], request.entities),
-        relation=_column(values["relation"], request.relations),
+        relation=_column(values["relation"], request.relations)
+        if relation is None
+        else one_relation(relation, len(values["head"]), request),
         tail=_column(values["tail"], request.entities),
         weight=np.array(values["confidence"], np.float64),
         source=[None if value is None else str(value) for value in values["source"]] if has_source else None,

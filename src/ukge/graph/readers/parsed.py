@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ukge.errors import DataError
+from ukge.errors import DataError, as_written
 from ukge.graph.checks import Where, check_confidence
 from ukge.graph.columns import encode_column_names, fact_table, names_column
 from ukge.graph.readers.findings import Findings
@@ -49,6 +49,23 @@ class Request:
         return {"head": self.entities, "tail": self.entities, "relation": self.relations}.get(role)
 
 
+def as_scaling(scale: Scaling | str | None) -> Scaling | None:
+    """Return a scale that may be given by its text."""
+    if isinstance(scale, str):
+        from ukge.graph.normalise import as_scale  # noqa: PLC0415  (most reads need none)
+
+        return as_scale(scale)
+    return scale
+
+
+def one_relation(relation: str, rows: int, request: Request) -> Any:
+    """Return the column of a relation that all facts have."""
+    if request.relations is not None:
+        return np.full(rows, request.relations.id(relation), np.int64)
+    places = pa.array(np.zeros(rows, np.int32))
+    return pa.DictionaryArray.from_arrays(places, pa.array([relation], pa.large_string()))
+
+
 @dataclass(frozen=True, eq=False)
 class Parsed:
     """Raw facts: columns of names (or ids), weights as they stand in the source, and where each row came from.
@@ -82,7 +99,7 @@ class Parsed:
         if len(self.weight) == 0:
             reasons = "".join(f"; {count:,} skipped: {reason}" for reason, count in self.skipped.items())
             raise DataError(f"no facts{reasons}", source=self.where.source, hint="Check that this is the right file.")
-        weight = self.weight if request.scale is None else self._scaled(request.scale)
+        weight = self.weight if request.scale is None else scaled(self.weight, request.scale, self.where)
         if self.vocabularies is not None:
             check_confidence(weight, where=self.where)
             return UncertainGraph(
@@ -104,33 +121,34 @@ class Parsed:
             head, relation, tail, weight, entities, relations, source=self.source, where=self.where
         )
 
-    def _scaled(self, scale: Scaling) -> Weights:
-        self._refuse_infinite()
-        try:
-            scaled = np.asarray(scale(self.weight), dtype=np.float64)
-        except DataError as error:
-            lines = [p.line for p in error.problems if p.line is not None and p.place == "row"]
-            if len(lines) != len(error.problems):
-                raise
-            places = self.where.locate(np.array(lines, np.int64))
-            problems = [
-                replace(problem, line=place, place=self.where.place)
-                for problem, place in zip(error.problems, places, strict=True)
-            ]
-            what = error.what.splitlines()[0]
-            raise DataError(
-                what, source=self.where.source, problems=problems, count=error.count, hint=error.hint
-            ) from None
-        if scaled.shape != self.weight.shape:
-            raise DataError(
-                f"the scale returned {scaled.size:,} values for {self.weight.size:,} weights", source=self.where.source
-            )
-        return scaled
 
-    def _refuse_infinite(self) -> None:
-        wrong = np.flatnonzero(~np.isfinite(self.weight))
-        found = Findings(self.where.source, self.where.place)
-        for place, row in zip(self.where.locate(wrong), wrong, strict=True):
-            value = f"{self.weight[row]:g}"
-            found.add("weight is not a finite number", place, "confidence", value, "Mend or remove these rows.")
-        found.stop(len(self.weight))
+def scaled(weight: Weights, scale: Scaling, where: Where) -> Weights:
+    """Return scaled weights; whatever the scale complains about is told with the lines of the source."""
+    _refuse_infinite(weight, where)
+    try:
+        found = np.asarray(scale(weight), dtype=np.float64)
+    except DataError as error:
+        lines = [p.line for p in error.problems if p.line is not None and p.place == "row"]
+        if len(lines) != len(error.problems):
+            raise
+        places = where.locate(np.array(lines, np.int64))
+        problems = [
+            replace(problem, line=place, place=where.place)
+            for problem, place in zip(error.problems, places, strict=True)
+        ]
+        what, hint = error.worded(as_written)
+        raise DataError(
+            what.splitlines()[0], source=where.source, problems=problems, count=error.count, hint=hint
+        ) from None
+    if found.shape != weight.shape:
+        raise DataError(f"the scale returned {found.size:,} values for {weight.size:,} weights", source=where.source)
+    return found
+
+
+def _refuse_infinite(weight: Weights, where: Where) -> None:
+    wrong = np.flatnonzero(~np.isfinite(weight))
+    problems = Findings(where.source, where.place)
+    for place, row in zip(where.locate(wrong), wrong, strict=True):
+        value = f"{weight[row]:g}"
+        problems.add("weight is not a finite number", place, "confidence", value, "Mend or remove these rows.")
+    problems.stop(len(weight))

@@ -30,7 +30,10 @@ _SYNTAXES = {
     "turtle": "TURTLE", "ntriples": "N_TRIPLES", "nquads": "N_QUADS", "trig": "TRIG", "n3": "N3", "xml": "RDF_XML",
     "jsonld": "JSON_LD",
 }  # fmt: skip
-_HINT = "Annotate each statement, as in :a :r :b {| ukge:confidence 0.8 |}, or give default_confidence=..."
+_HINT = (
+    "Annotate each statement, as in :a :r :b {| ukge:confidence 0.8 |}, or give all others one confidence: "
+    "‹default_confidence=0.5›."
+)
 _ABOUT = "statements about facts other than their confidence and source"
 
 
@@ -62,7 +65,11 @@ def read_rdf(
     except SyntaxError as error:
         found = Findings(str(path))
         found.add(
-            f"is not readable RDF: {error.msg}", error.lineno, None, None, "Mend the file, or name its syntax=..."
+            f"is not readable RDF: {error.msg}",
+            error.lineno,
+            None,
+            None,
+            "Mend the file, or name its syntax: ‹syntax=...›.",
         )
         found.stop(error.lineno or 1)
     except OSError as error:
@@ -204,7 +211,7 @@ def _syntax(library: Any, path: Path, syntax: str | None) -> Any:
 
 
 def _syntax_hint() -> str:
-    return f"Give syntax=...; known: {', '.join(_SYNTAXES)}."
+    return f"Give ‹syntax=...›; known: {', '.join(_SYNTAXES)}."
 
 
 readers.register("rdf")(Format(read_rdf, (".ttl", ".nt", ".nq", ".trig", ".n3", ".rdf", ".jsonld")))

@@ -37,8 +37,10 @@ class EncodedFacts:
         return bool(empty_names(self.entities.names).any() or empty_names(self.relations.names).any())
 
 
-def encode_blocks(blocks: Iterator[pa.RecordBatch], expected: int) -> EncodedFacts:
+def encode_blocks(blocks: Iterator[pa.RecordBatch], expected: int, one_relation: str | None = None) -> EncodedFacts:
     """Encode blocks of head, relation, tail, confidence and maybe source, `expected` rows or so in all.
+
+    Without a column of relations all facts have `one_relation`.
 
     Raises `pa.ArrowInvalid` for what the parser cannot parse and for names that are no UTF-8.
     """
@@ -49,7 +51,8 @@ def encode_blocks(blocks: Iterator[pa.RecordBatch], expected: int) -> EncodedFac
         for block in blocks:
             entities.add(_HEAD, block["head"])
             entities.add(_TAIL, block["tail"])
-            relations.add(0, block["relation"])
+            if one_relation is None:
+                relations.add(0, block["relation"])
             end = rows + len(block)
             if end > len(weight):
                 weight = np.concatenate([weight[:rows], np.empty(end, np.float64)])
@@ -58,7 +61,10 @@ def encode_blocks(blocks: Iterator[pa.RecordBatch], expected: int) -> EncodedFac
             if "source" in block.schema.names:
                 sources.append(block["source"])
         (head, tail), entity_names = entities.finish()
-        (relation,), relation_names = relations.finish()
+        if one_relation is None:
+            (relation,), relation_names = relations.finish()
+        else:
+            relation, relation_names = np.zeros(rows, np.int32), pa.array([one_relation], pa.large_string())
     return EncodedFacts(
         head,
         relation,

@@ -23,7 +23,7 @@ def write_tsv(graph: UncertainGraph, sink: pa.NativeFile, path: Path, *, header:
     first = graph.entities[int(graph.head[0])]
     if first.startswith("\ufeff") and not header:
         problem = Problem("the first name starts with a byte order mark", 1, "head", first)
-        raise DataError("would be misread", source=str(path), problems=[problem], hint="Write it with header=True.")
+        raise DataError("would be misread", source=str(path), problems=[problem], hint=_ELSEWHERE)
     _write(graph, sink, "\t", lambda names: names, header=header)
 
 
@@ -33,7 +33,7 @@ def write_csv(
     """Write one fact per record, quoting what needs it."""
     if len(delimiter.encode()) != 1 or delimiter in '"\r\n':
         raise ConfigError(f"delimiter {delimiter!r} cannot separate columns of {path.name}", hint="Use , or ; or |.")
-    _write(graph, sink, delimiter, lambda names: _quoted(names, delimiter), header=header)
+    _write(graph, sink, delimiter, lambda names: quoted(names, delimiter), header=header)
 
 
 def _write(graph: UncertainGraph, sink: pa.NativeFile, delimiter: str, escape: Escape, *, header: bool) -> None:
@@ -45,7 +45,8 @@ def _write(graph: UncertainGraph, sink: pa.NativeFile, delimiter: str, escape: E
         write_joined(sink, [*parts, *([] if batch.source is None else [delimiter, batch.source]), "\n"])
 
 
-def _quoted(names: pa.Array, delimiter: str) -> pa.Array:
+def quoted(names: pa.Array, delimiter: str) -> pa.Array:
+    """Return names as CSV holds them."""
     needs = pc.or_(
         pc.match_substring_regex(names, '["\r\n]|^\ufeff'),
         pc.match_substring(names, delimiter),

@@ -40,7 +40,7 @@ def write_rdf(
     """Write annotated statements; a reader needs the same base and predicates if they are not the default ones."""
     chosen = syntax or _SYNTAXES.get(extension_of(path))
     if chosen not in ("turtle", "ntriples"):
-        raise DataError("no RDF syntax to write", source=str(path), hint="Give syntax='turtle' or 'ntriples'.")
+        raise DataError("no RDF syntax to write", source=str(path), hint="Let the file's name end in .ttl or .nt.")
     for iri in (base, confidence_predicate, source_predicate):
         try:
             pyoxigraph().NamedNode(iri)

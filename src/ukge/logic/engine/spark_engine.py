@@ -83,7 +83,7 @@ class SparkEngine(Engine):
 
 def _session(master: str, memory: str | None) -> Any:
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        raise ConfigError("Spark needs Java, which is not installed", hint="Install Java 17, or use --engine duckdb.")
+        raise ConfigError("Spark needs Java, which is not installed", hint="Install Java 17, or use ‹engine='duckdb'›.")
     try:
         from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra, wanted only when Spark is asked for
     except ImportError:

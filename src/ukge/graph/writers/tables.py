@@ -1,0 +1,112 @@
+"""Tables of any columns out: TSV, CSV, JSON Lines and Parquet, with a line of column names in text."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ukge.errors import DataError
+from ukge.graph.files import compression_of, extension_of
+from ukge.graph.writers.delimited import quoted
+from ukge.graph.writers.lines import joined
+from ukge.graph.writers.sink import atomic_sink
+
+DELIMITER = {".tsv": "\t", ".tab": "\t", ".txt": "\t", ".csv": ","}
+JSON_LINES = (".jsonl", ".ndjson")
+PARQUET = (".parquet", ".pq")
+FORMATS = ".tsv, .csv, .jsonl (.gz or .zst may follow) or .parquet"
+BATCH = 8192
+
+
+def is_table(path: Path) -> bool:
+    """Return whether the file's extension says one of these formats."""
+    return extension_of(path) in (*DELIMITER, *JSON_LINES, *PARQUET)
+
+
+def check_table_path(path: Path) -> None:
+    """Raise `DataError` for a file that no table can be written to: before the work, not after it."""
+    extension = extension_of(path)
+    if not is_table(path):
+        raise DataError(
+            f"its format {extension or path.name!r} is not written", source=str(path), hint=f"Use {FORMATS}."
+        )
+    if extension in PARQUET and compression_of(path) is not None:
+        raise DataError("Parquet compresses by itself", source=str(path), hint=f"Write to {path.stem} instead.")
+    if path.is_dir() or not path.parent.is_dir():
+        with atomic_sink(path):
+            pass
+
+
+def write_table(path: Path, table: pa.Table) -> None:
+    """Write a table in the format that the extension says; the file appears, or changes, only when it is whole."""
+    check_table_path(path)
+    extension = extension_of(path)
+    with atomic_sink(path) as sink:
+        if extension in PARQUET:
+            pq.write_table(table, sink, compression="zstd")
+        elif extension in JSON_LINES:
+            for row in plain_rows(table):
+                sink.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
+        else:
+            sink.write(table_text(table, DELIMITER[extension], str(path)).encode())
+
+
+def table_text(table: pa.Table, delimiter: str = "\t", source: str | None = None) -> str:
+    """Return a table as text with a line of column names; TSV has no quoting, so it cannot hold tabs and line ends."""
+    if len(table) == 0:
+        return delimiter.join(table.column_names) + "\n"
+    lines = []
+    for at, name in enumerate(table.column_names):
+        cells = pa.concat_arrays([pa.array([name], pa.large_string()), _text(table[name])])
+        if delimiter != "\t":
+            cells = quoted(cells, delimiter)
+        elif pc.any(pc.match_substring_regex(cells, r"[\t\r\n]")).as_py():
+            raise DataError(
+                f"column {name} holds a tab or a line end, which TSV cannot",
+                source=source,
+                hint="Write CSV, JSON Lines or Parquet instead: ‹out=FILE.jsonl›.",
+            )
+        lines += [delimiter, cells] if at else [cells]
+    return "\n".join(joined(lines).to_pylist()) + "\n"
+
+
+def plain_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
+    """Yield the rows as values that JSON holds: NaN is nothing, and what JSON does not know is text."""
+    for batch in table.to_batches(max_chunksize=BATCH):
+        for row in batch.to_pylist():
+            yield {name: _plain(value) for name, value in row.items()}
+
+
+def json_text(value: Any) -> str:
+    """Return a value as text: itself if it is text, else JSON."""
+    plain = _plain(value)
+    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    return value if value is None or isinstance(value, (str, int, bool)) else str(value)
+
+
+def _text(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column as text files hold it: what is neither text nor a number is JSON, and nothing is empty."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column, kind = column.cast(kind.value_type), kind.value_type
+    text = pa.types.is_string(kind) or pa.types.is_string_view(kind) or pa.types.is_large_string(kind)
+    if text or pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind):
+        return column.combine_chunks().cast(pa.large_string()).fill_null("")
+    values = ["" if value is None else json_text(value) for value in column.to_pylist()]
+    return pa.array(values, pa.large_string())
