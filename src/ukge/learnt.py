@@ -89,7 +89,8 @@ class Learnt:
         facts = "" if self.note.facts is None else f"{self.note.facts:,} facts of "
         best = "" if self.trained.best is None else f": validation {self.trained.metric} {self.trained.best:.5f}"
         when = f" in epoch {self.trained.best_epoch} of {self.trained.epochs}" if best else ""
-        return f"trained on {facts}{len(self.entities):,} entities and {len(self.relations):,} relations{best}{when}"
+        relations = f"{len(self.relations):,} relation{'s' if len(self.relations) != 1 else ''}"
+        return f"trained on {facts}{len(self.entities):,} entities and {relations}{best}{when}"
 
     def pictures(self) -> list[str]:
         """Return, as HTML, how the loss and the validation metric went."""

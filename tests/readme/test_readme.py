@@ -58,10 +58,14 @@ def test_the_readme_then_the_docs(wheel: Path, terminal: Terminal, capsys: pytes
                 elif block.language == "console":
                     for command in block.commands():
                         _type(terminal, command, block, wheel)
-                elif page.name in ("README.md", "python.md"):
+                elif page.name == "README.md":
                     script = terminal.directory / f"{page.stem}_{block.line}.py"
                     script.write_text("\n".join(block.lines) + "\n", encoding="utf-8")
                     terminal.run(f"python {script.name}")
+            if page.name == "python.md":
+                script = terminal.directory / "python.py"
+                script.write_text("\n".join(line for each in blocks(page) for line in each.lines), encoding="utf-8")
+                terminal.run(f"python {script.name}")
             terminal.stop()
     finally:
         with capsys.disabled():
