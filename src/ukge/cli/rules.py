@@ -11,11 +11,11 @@ import typer
 
 from ukge.cli.console import err, note, out, print_json
 from ukge.cli.reading import Data, Reading, with_reading
+from ukge.cli.rules_shown import named, print_table
 from ukge.errors import ConfigError
 
 if TYPE_CHECKING:
     from ukge.graph.dataset import Dataset
-    from ukge.graph.uncertain import UncertainGraph
     from ukge.logic.engine import Engine
     from ukge.logic.measures import ScoredRule
     from ukge.logic.mining import MinedRules
@@ -109,7 +109,7 @@ def mine(
 
         print_json({"rules": [as_json(one) for one in scored], "report": asdict(found.report)})
         return
-    _print_table(scored[:show], f"{len(scored):,} rules of {dataset.name}, best first")
+    print_table(scored[:show], f"{len(scored):,} rules of {dataset.name}, best first")
     if len(scored) > show:
         note(f"{len(scored) - show:,} more rules are not printed; --show and --out give them")
 
@@ -150,7 +150,7 @@ def score(
 
         print_json([as_json(one) for one in scored])
         return
-    _print_table(scored, f"{len(scored):,} rules on {dataset.name}")
+    print_table(scored, f"{len(scored):,} rules on {dataset.name}")
 
 
 @rules_app.command("show")
@@ -178,7 +178,7 @@ def show(
         for rule in _read(rules, form):
             found = ground(dataset.train, [rule], settings, engine=running)
             best = found.read().sort_by([("body", "descending"), ("head", "ascending"), ("tail", "ascending")])
-            rows = [_named(row, dataset.train) for row in best.slice(0, examples).to_pylist()]
+            rows = [named(row, dataset.train) for row in best.slice(0, examples).to_pylist()]
             told.append({"rule": str(rule), "ground_rules": len(found), "examples": rows})
     if json:
         print_json(told)
@@ -281,36 +281,3 @@ def _write(path: Path, scored: Sequence[ScoredRule], form: str | None, comment: 
 
     write_scored(path, scored, form or format_of(path), comment=comment)
     note(f"{len(scored):,} rules written to {path}")
-
-
-def _named(row: dict[str, Any], graph: UncertainGraph) -> dict[str, Any]:
-    facts = [graph[row[f"fact_{place}"]] for place in (1, 2, 3) if row[f"fact_{place}"] is not None]
-    body = [(f"{fact.relation}({fact.head}, {fact.tail})", fact.confidence) for fact in facts]
-    ends = graph.entities[row["head"]], graph.entities[row["tail"]]
-    head = f"{graph.relations[row['relation']]}({ends[0]}, {ends[1]})"
-    return {"head": head, "value": row["body"], "body": body}
-
-
-def _print_table(scored: Sequence[ScoredRule], title: str) -> None:
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left")
-    table.add_column("rule", overflow="fold", ratio=1)
-    for name in ("weight", "hit ratio", "support", "implied", "coverage", "conf.", "PCA", "error", "lift"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for one in scored:
-        figures = one.measures
-        body = " & ".join(str(atom) for atom in one.rule.body)
-        table.add_row(
-            f"{body} -> {one.rule.head}",
-            f"{one.rule.weight:.3f}",
-            f"{figures.hit_ratio:.1%}",
-            f"{figures.support:,}",
-            f"{figures.implied:,}",
-            f"{figures.head_coverage:.1%}",
-            f"{figures.confidence:.3f}",
-            f"{figures.pca_confidence:.3f}",
-            f"{figures.error:.3f}",
-            f"{figures.lift:.2f}",
-        )
-    out().print(table)
