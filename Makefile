@@ -2,27 +2,35 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+BASE   := $(VENV)/.base
 STAMP  := $(VENV)/.installed
 
-.PHONY: install demo reproduce lint types contracts unit test test-browser bench clean
+.PHONY: install demo reproduce lint types contracts unit test test-browser test-readme bench clean
 
 install: $(STAMP)
 
-# torch is named exactly: a range would pull gigabytes of CUDA libraries on machines without a GPU. So would torchrec
-# with its dependencies; those that it needs besides fbgemm-gpu are in the extra `distributed`. Both have wheels for
-# Linux only; elsewhere the tests that need them say so and skip.
-$(STAMP): pyproject.toml Makefile
+# What a user installs: the base, and what draws the report. torch is named exactly: a range would pull gigabytes of CUDA
+# libraries on machines without a GPU.
+$(BASE): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet torch==2.13.0
+	@echo "installing into $(VENV): minutes at the first time, nothing later …"
+	@$(BIN)/python -m pip install --quiet --upgrade pip
+	@$(BIN)/python -m pip install --quiet torch==2.13.0
+	@$(BIN)/python -m pip install --quiet --editable '.[report]'
+	@touch $(BASE)
+
+# What working on it needs besides. torchrec with its dependencies would pull CUDA libraries too; those that it needs
+# besides fbgemm-gpu are in the extra `distributed`. Both have wheels for Linux only; elsewhere the tests that need them
+# say so and skip.
+$(STAMP): $(BASE) Makefile
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 ifeq ($(shell uname -s),Linux)
 	$(BIN)/python -m pip install --quiet --no-deps torchrec==1.8.0 fbgemm-gpu-cpu==1.8.0
 endif
 	touch $(STAMP)
 
-demo: install
-	$(BIN)/ukge demo
+demo: $(BASE)
+	@$(BIN)/ukge demo
 
 # Hours, but it may be stopped at any moment and goes on where it was. Looks for the graphs where UKGE_DATA says.
 reproduce: install
@@ -47,6 +55,10 @@ test: lint types contracts unit
 SCREENSHOTS ?= screenshots
 test-browser: install
 	UKGE_BROWSER=1 UKGE_SCREENSHOTS=$(SCREENSHOTS) $(BIN)/pytest tests/browser
+
+# The README in a new environment with what it installs, on a pseudo-terminal, without UKGE_DATA; then docs/.
+test-readme: install
+	UKGE_README=1 $(BIN)/pytest tests/readme
 
 bench: install
 	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -50,9 +50,8 @@ def rank_with_ukge(data: str, weights: str, _batch: int, _facts: int) -> dict[st
 
     dataset = open_dataset(data)
     arrays = np.load(weights)
-    model = Model(
-        Parameters(arrays["entity"], arrays["relation"]), scorers.get("distmult"), links.get("logistic"), "cpu"
-    )
+    parameters = Parameters(arrays["entity"], arrays["relation"])
+    model = Model(parameters, scorers.get("distmult"), links.get("logistic"))
     test, whole = dataset.test, dataset.whole()
     started = time.perf_counter()
     ranks = []

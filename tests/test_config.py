@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from ukge.config import Config, from_dict, knobs, overlay, read_config, to_toml
+from ukge.cli.console import as_flag
+from ukge.config import SECTIONS, Config, from_dict, knobs, overlay, read_config, to_toml
 from ukge.errors import ConfigError
+from ukge.knobs import Knob
+from ukge.links import links
 from ukge.settings_page import settings_page
 from ukge.variants import DESCRIPTIONS, paper_settings, variant, variants
 
@@ -30,23 +38,75 @@ def test_every_setting_has_help() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"dimm": 3}, "unknown setting 'dimm'"),
+        ({"dimm": 3}, "unknown setting 'dimm'\nWhat to do: Did you mean 'dim'?"),
         ({"dim": 0}, "dim must be at least 1, not 0"),
         ({"dim": 1.5}, "dim must be a whole number, not 1.5"),
         ({"lr": 0.0}, "lr must be above 0"),
         ({"lr": float("nan")}, "lr must be a finite number"),
+        ({"beta1": 1.0}, "beta1 must be below 1, not 1.0"),  # PyTorch's own refusal was a traceback
+        ({"tau": 1.01}, "tau must be at most 1, not 1.01"),
+        ({"by_degree": 1.5}, "by_degree must be at most 1"),
+        ({"seed": 2**63}, "seed must be at most"),  # the source of an epoch's order counts in 64 bits
+        ({"by_degree": 0.5, "in_range": True}, "by_degree has no meaning with in_range"),
         ({"filter_observed": 1}, "filter_observed must be true or false"),
         ({"scorer": 3}, "scorer must be text"),
     ],
 )
-def test_bad_settings_are_named(change: dict[str, object], message: str) -> None:
+def test_bad_settings_are_named(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         Config().replace(**change)
     assert message in str(caught.value)
 
 
+CHOICES = [each for each in knobs() if each.choices is not None]
+
+
+def test_the_settings_with_names_are_these() -> None:
+    names = {each.name for each in CHOICES}
+    assert names == {"scorer", "link", "loss", "sampler", "optimiser", "metric", "engine"}
+
+
+@pytest.mark.parametrize("knob", CHOICES, ids=lambda knob: knob.name)
+def test_the_names_an_editor_offers_are_those_of_the_registry(knob: Knob) -> None:
+    assert knob.choices is not None
+    module, _, name = knob.choices.registry.partition(":")
+    assert list(knob.choices.own) == getattr(import_module(module), name).names()
+
+
+@pytest.mark.parametrize("knob", CHOICES, ids=lambda knob: knob.name)
+def test_an_unknown_name_is_refused_when_the_settings_are_made(knob: Knob, tmp_path: Path) -> None:
+    typo = f"{knob.default[:-1]}x"
+    with pytest.raises(ConfigError, match=rf"unknown {knob.name} '{typo}'\n.*Did you mean '.*'\? Known: ") as caught:
+        SECTIONS[knob.section](**{knob.name: typo})
+    assert caught.value.what.startswith(f"{knob.name}: ")
+    assert caught.value.worded(as_flag)[0].startswith(f"--{knob.name}: ")
+    file = tmp_path / "c.toml"
+    file.write_text(f'[{knob.section}]\n{knob.name} = "{typo}"\n', encoding="utf-8")
+    with pytest.raises(ConfigError, match=rf"c\.toml: {knob.section}\.{knob.name}: unknown {knob.name} '{typo}'"):
+        read_config(file)
+
+
+def test_a_name_that_a_plugin_registers_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(links._known, "step", links.get("identity"))
+    assert Config().replace(link="step").model.link == "step"
+
+
+def test_known_names_load_no_library() -> None:
+    code = (
+        "import sys; from ukge.config import Config; Config().replace(link='logistic'); print('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_numbers_of_numpy_are_taken_as_they_come_from_a_grid() -> None:
+    config = Config().replace(dim=np.int64(8), lr=np.float32(0.5), in_range=np.True_)
+    assert (config.model.dim, config.optimiser.lr, config.sampling.in_range) == (8, 0.5, True)
+    assert [type(value) for value in (config.model.dim, config.optimiser.lr)] == [int, float]
+    assert type(Config().replace(lr=1).optimiser.lr) is float
+
+
 def test_unknown_sections_and_keys_of_a_file_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"settings: unknown section 'modell'"):
+    with pytest.raises(ConfigError, match=r"unknown section 'modell'"):
         from_dict({"modell": {}})
     file = tmp_path / "c.toml"
     file.write_text("[model]\ndepth = 3\n", encoding="utf-8")

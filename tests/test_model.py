@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from ukge import model as model_module
+from ukge.devices import DeviceModel, resolve_device
 from ukge.engines.base import Parameters
 from ukge.errors import ConfigError
 from ukge.links import links
-from ukge.model import Model, init, resolve_device
+from ukge.model import Model, best, init
 from ukge.scoring import scorers
 
 N_ENTITIES, N_RELATIONS = 30, 4
@@ -98,6 +99,36 @@ def test_a_model_follows_its_parameters_and_takes_read_only_ones() -> None:
         array.setflags(write=False)
     frozen = Model(start, scorers.get("distmult"), links.get("identity"))
     assert np.allclose(frozen.plausibility(HEAD, RELATION, TAIL), 4 * before, rtol=1e-5)
+
+
+@pytest.mark.parametrize("many", [1, 1 << 26])
+@pytest.mark.parametrize("name", scorers.names())
+def test_another_device_says_the_same(name: str, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_module, "MANY", many)  # from 1 on, distances are PyTorch's on the CPU too
+    start = weights(name)
+    start.link[:] = -0.7, 0.4
+    parts = start, scorers.get(name), links.get("logistic")
+    ours, other = Model(*parts), DeviceModel(*parts, "cpu")
+    for question, ids in (
+        ("plausibility", (HEAD, RELATION, TAIL)),
+        ("confidence", (HEAD, RELATION, TAIL)),
+        ("tail_scores", (HEAD, RELATION)),
+        ("head_scores", (RELATION, TAIL)),
+    ):
+        assert np.allclose(getattr(ours, question)(*ids), getattr(other, question)(*ids), rtol=1e-5, atol=1e-6)
+    found, expected = ours.rank_tails(HEAD, RELATION, 7), other.rank_tails(HEAD, RELATION, 7)
+    assert np.array_equal(found.entity, expected.entity)
+    assert np.allclose(found.confidence, expected.confidence, rtol=1e-5)
+
+
+def test_the_best_come_first_and_of_equal_ones_the_first() -> None:
+    scores = np.array([[1, 3, 3, 2, 3], [0, -np.inf, 5, 5, -np.inf], [2, 2, 2, 2, 2]], dtype=np.float32)
+    np.testing.assert_array_equal(best(scores, 2), [[1, 2], [2, 3], [0, 1]])
+    np.testing.assert_array_equal(best(scores, 4), [[1, 2, 4, 3], [2, 3, 0, 1], [0, 1, 2, 3]])
+    np.testing.assert_array_equal(best(scores, 9)[1], [2, 3, 0, 1, 4])
+    assert best(scores, 0).shape == (3, 0)
+    many = np.random.default_rng(0).integers(50, size=(20, 300)).astype(np.float32)
+    np.testing.assert_array_equal(best(many, 30), np.argsort(-many, axis=1, kind="stable")[:, :30])
 
 
 def test_a_device_that_is_not_there_is_named() -> None:

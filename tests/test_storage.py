@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import struct
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from safetensors.numpy import load_file
 
 from ukge.errors import RunError
-from ukge.storage import load_arrays, save_arrays, write_atomically
+from ukge.storage import StoredArrays, load_arrays, save_arrays, write_atomically
 
 
 def test_arrays_and_notes_come_back(tmp_path: Path) -> None:
@@ -58,6 +62,69 @@ def test_one_changed_bit_anywhere_is_noticed(tmp_path: Path) -> None:
         path.write_bytes(bytes(broken))
         with pytest.raises(RunError, match="damaged"):
             load_arrays(path)
+
+
+def test_what_is_used_is_checked_and_nothing_else_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "evidence.safetensors"
+    arrays = {
+        "sound": np.arange(20, dtype=np.float32),
+        "part.a": np.full(5, 7, np.uint8),
+        "part.b": np.ones(3, np.int8),
+    }
+    save_arrays(path, arrays, {"epoch": 1})
+    whole = path.read_bytes()
+    at = whole.index(bytes([7] * 5))
+    path.write_bytes(whole[: at + 2] + b"\x08" + whole[at + 3 :])
+    stored = StoredArrays(path)
+    assert stored.notes == {"epoch": 1}
+    assert sorted(stored) == sorted(arrays)
+    np.testing.assert_array_equal(stored["sound"], arrays["sound"])
+    for _ in range(2):  # whoever tries again is refused again
+        with pytest.raises(RunError, match=r"evidence\.safetensors is damaged"):
+            stored["part.a"]
+    with pytest.raises(RunError, match="damaged"):
+        stored.part("part")
+
+
+def test_stored_arrays_stay_what_they_were(tmp_path: Path) -> None:
+    path = tmp_path / "x.safetensors"
+    save_arrays(path, {"a": np.arange(4.0), "n": np.array(7)})
+    stored = StoredArrays(path)
+    save_arrays(path, {"a": np.zeros(4)})
+    assert stored["a"].tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert stored["n"] == 7
+    stored["a"][0] = 9.0
+    assert load_arrays(path)[0]["a"].tolist() == [0.0] * 4, "changes stay in the process"
+
+
+def test_other_programs_read_the_files(tmp_path: Path) -> None:
+    arrays: dict[str, npt.NDArray[Any]] = {"a": np.arange(6.0).reshape(2, 3), "b": np.array([True, False])}
+    save_arrays(tmp_path / "x.safetensors", arrays, {"epoch": 3})
+    found = load_file(tmp_path / "x.safetensors")
+    assert found.keys() == arrays.keys()
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(found[name], array)
+
+
+def test_files_with_one_digest_of_everything_are_read_and_checked(tmp_path: Path) -> None:
+    path = tmp_path / "x.safetensors"
+    path.write_bytes(with_one_digest())
+    arrays, notes = load_arrays(path)
+    assert notes == {"epoch": 1}
+    assert arrays["a"].tolist() == [1.0, 2.0]
+    path.write_bytes(with_one_digest()[:-1] + b"\x00")
+    with pytest.raises(RunError, match="damaged"):
+        StoredArrays(path)
+
+
+def with_one_digest() -> bytes:
+    """Return a file as they were before every array had a digest of its own."""
+    text, content = '{"epoch": 1}', np.array([1.0, 2.0], dtype=np.float32).tobytes()
+    digest = hashlib.sha256(text.encode() + b"|a|<f4|(2,)|" + content).hexdigest()
+    told = json.dumps({"digest": digest, "notes": text})
+    entries = {"__metadata__": {"ukge": told}, "a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}
+    header = json.dumps(entries).encode()
+    return struct.pack("<Q", len(header)) + header + content
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import ukge.tune
+from ukge.collapse import Collapse
 from ukge.config import Config, read_config
 from ukge.engines.base import Parameters
 from ukge.errors import ConfigError, RunError
@@ -215,6 +216,32 @@ def test_a_search_without_a_complete_trial_has_no_best(
     assert result.best is None
     assert result.config is None
     assert not (tmp_path / "best.toml").exists()
+
+
+@pytest.mark.parametrize("harmless", [False, True])
+def test_a_trial_that_learnt_nothing_is_dead_and_never_the_best(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harmless: bool
+) -> None:
+    found = Collapse("all are 0.5", "the steps of ‹lr=0.001› are too long", "Train again.", harmless=harmless)
+
+    def pretended(*arguments: Any, **more: Any) -> Trained:
+        config = arguments[2]
+        trained = pretend(lambda _: [config.optimiser.lr])(*arguments, **more)
+        return dataclasses.replace(trained, collapsed=found if config.optimiser.lr == 0.001 else None)
+
+    monkeypatch.setattr(ukge.tune, "train", pretended)
+    result = tune(dataset, directory=tmp_path, **ONE_RATE)
+    trials = {trial.settings["lr"]: trial for trial in result.trials}
+    assert result.best is not None
+    if harmless:
+        assert result.best.settings["lr"] == 0.001
+        return
+    assert (trials[0.001].state, trials[0.001].value) == ("dead", 0.001)
+    assert trials[0.001].note == "one prediction for everything: the steps of lr=0.001 are too long"
+    assert trials[0.001].seconds is not None
+    assert result.best.settings["lr"] == 0.005
+    assert read_config(tmp_path / "best.toml").optimiser.lr == 0.005
+    assert outcome(tune(dataset, directory=tmp_path, **ONE_RATE)) == outcome(result)  # none is tried again
 
 
 def test_a_hopeless_trial_is_pruned_at_its_third_validation(

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
+from ukge.evaluation.answers import Asked, Known
 from ukge.evaluation.confidence import confidence_errors
 from ukge.evaluation.ndcg import ndcg, per_query_ndcg
 from ukge.evaluation.ranks import query_ranks, ranks_in
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
+from ukge.graph.uncertain import concat
 from ukge.links import links
 from ukge.model import Model, init
 from ukge.scoring import scorers
@@ -139,3 +141,19 @@ def test_every_metric_knows_its_direction(prepared: tuple[Validation, Model]) ->
         assert metric.improves(better, worse)
         assert not metric.improves(worse, better)
         assert metric.improves(worse, None)
+
+
+def test_a_repeated_fact_has_one_gain_in_validation_and_in_evaluation(prepared: tuple[Validation, Model]) -> None:
+    """Early stopping took the last confidence of a repeated triple, the reported nDCG its mean."""
+    validation, model = prepared
+    again = validation.val.with_confidence(1.0 - validation.val.confidence)
+    twice = Validation(validation.train, concat([validation.val, again]), tau=0.5, seed=0)
+    swapped = Validation(validation.train, concat([again, validation.val]), tau=0.5, seed=0)
+    found = metrics.get("ndcg")(twice).measure(model)
+    assert found == metrics.get("ndcg")(swapped).measure(model)
+    queries = Asked.of(validation.val, "tail").queries
+    gains = Known(concat([twice.train, twice.val]), "tail").answers(queries)
+    ranks = query_ranks(
+        lambda block: queries.scores(model, block), len(queries), model.n_entities, gains.query, gains.entity
+    )
+    assert found == pytest.approx(ndcg(ranks, gains.confidence, gains.query).linear)

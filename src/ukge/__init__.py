@@ -18,7 +18,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
 if TYPE_CHECKING:
     from ukge.config import Config
-    from ukge.errors import ConfigError, DataError, RuleError, RunError, UkgeError
+    from ukge.errors import ConfigError, DataError, RuleError, RunError, UkgeError, UkgeWarning
     from ukge.estimator import UKGE
     from ukge.evidence import Evidence
     from ukge.graph.audit import audit
@@ -40,6 +40,7 @@ _HOME = {
     "RunError": "ukge.errors",
     "UKGE": "ukge.estimator",
     "UkgeError": "ukge.errors",
+    "UkgeWarning": "ukge.errors",
     "UncertainGraph": "ukge.graph.uncertain",
     "audit": "ukge.graph.audit",
     "open_dataset": "ukge.graph.catalogue",
@@ -60,6 +61,7 @@ __all__ = [
     "RuleError",
     "RunError",
     "UkgeError",
+    "UkgeWarning",
     "UncertainGraph",
     "__version__",
     "audit",

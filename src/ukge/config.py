@@ -3,42 +3,36 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
-from ukge.errors import ConfigError
-
-ARGUMENTS = "settings"
-"""Where settings come from that stand in no file: arguments and flags, which errors call by their names."""
-
-
-def knob(default: Any, help: str, *, least: float | None = None, above: float | None = None, choices: str = "") -> Any:  # noqa: A002
-    """Declare a field with its help and its bounds; `choices` names the registry or the words that it takes."""
-    return field(default=default, metadata={"help": help, "least": least, "above": above, "choices": choices})
+from ukge.choices import ENGINES, LINKS, LOSSES, METRICS, OPTIMISERS, SAMPLERS, SCORERS
+from ukge.errors import ConfigError, known_names
+from ukge.knobs import Knob, Section, knob, knobs_of
 
 
 @dataclass(frozen=True, slots=True)
-class ModelConfig:
+class ModelConfig(Section):
     """What is learnt: scorer × link."""
 
-    scorer: str = knob("distmult", "plausibility function g", choices="scorers")
-    link: str = knob("rectifier", "link φ from plausibility to confidence", choices="links")
+    scorer: str = knob("distmult", "plausibility function g", choices=SCORERS)
+    link: str = knob("rectifier", "link φ from plausibility to confidence", choices=LINKS)
     dim: int = knob(128, "dimension k of the embeddings (complex scorers hold k complex numbers)", least=1)
     init_scale: float = knob(0.3, "deviation of the truncated normal that embeddings start from", above=0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectiveConfig:
+class ObjectiveConfig(Section):
     """What is minimised: the terms of the joint objective (eq. 15) and their weights."""
 
     loss: str = knob(
         "squared",
         "loss on facts: squared (the paper's), logistic or margin (deterministic baselines), "
         "softmax (over each fact's query, weighted by confidence)",
+        choices=LOSSES,
     )
     negative_weight: float = knob(1.0, "weight of the prior ¬l on unseen facts (mean over them)", least=0.0)
     rule_weight: float = knob(0.2, "weight of the ground rules' squared distance to satisfaction", least=0.0)
@@ -53,10 +47,10 @@ class ObjectiveConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class SamplingConfig:
+class SamplingConfig(Section):
     """Which unseen facts and which ground rules a batch sees."""
 
-    sampler: str = knob("independent", "how unseen facts are drawn", choices="samplers")
+    sampler: str = knob("independent", "how unseen facts are drawn", choices=SAMPLERS)
     negatives: int = knob(10, "corrupted heads and corrupted tails per fact (shared sampler: per batch)", least=1)
     filter_observed: bool = knob(False, "never take an observed training fact for an unseen one")
     in_range: bool = knob(False, "draw corruptions from the entities seen at that place of the relation")
@@ -64,52 +58,50 @@ class SamplingConfig:
         0.0,
         "share of the corruptions drawn by degree (an end of a random training fact); the rest is uniform",
         least=0.0,
+        most=1.0,
     )
     rules_per_fact: float = knob(0.1, "ground rules drawn per observed fact", least=0.0)
     strong_only: bool = knob(False, "learn from strong facts only, as if certain (deterministic baselines)")
-    tau: float = knob(0.85, "confidence above which a fact is strong", least=0.0)
+    tau: float = knob(0.85, "confidence above which a fact is strong", least=0.0, most=1.0)
 
     def __post_init__(self) -> None:
-        """Refuse ways to draw corruptions that exclude each other."""
-        if self.by_degree > 1.0:
-            raise ConfigError(f"‹by_degree› is a share, not {self.by_degree}", hint="Give at most 1.")
+        """Check every setting, and refuse ways to draw corruptions that exclude each other."""
+        Section.__post_init__(self)
         if self.by_degree and (self.in_range or self.sampler == "exhaustive"):
             other = "‹in_range›" if self.in_range else "‹sampler='exhaustive'›"
             raise ConfigError(f"‹by_degree› has no meaning with {other}", hint="Leave out one of the two.")
 
 
 @dataclass(frozen=True, slots=True)
-class OptimiserConfig:
+class OptimiserConfig(Section):
     """How the objective is minimised."""
 
-    optimiser: str = knob(
-        "adam", "adam (dense, the paper's), lazy-adam, adagrad, rowwise-adagrad", choices="optimisers"
-    )
+    optimiser: str = knob("adam", "adam (dense, the paper's), lazy-adam, adagrad, rowwise-adagrad", choices=OPTIMISERS)
     lr: float = knob(0.001, "learning rate", above=0.0)
-    beta1: float = knob(0.9, "Adam's decay of the first moment", least=0.0)
-    beta2: float = knob(0.99, "Adam's decay of the second moment", least=0.0)
+    beta1: float = knob(0.9, "Adam's decay of the first moment", least=0.0, below=1.0)
+    beta2: float = knob(0.99, "Adam's decay of the second moment", least=0.0, below=1.0)
     eps: float = knob(1e-8, "the optimiser's ε", above=0.0)
     batch_size: int = knob(512, "observed facts per step", least=1)
 
 
 @dataclass(frozen=True, slots=True)
-class StoppingConfig:
+class StoppingConfig(Section):
     """When to stop and which epoch to keep."""
 
     epochs: int = knob(200, "epochs at most", least=1)
-    metric: str = knob("mse", "validation metric that stops and chooses", choices="metrics")
+    metric: str = knob("mse", "validation metric that stops and chooses", choices=METRICS)
     every: int = knob(10, "epochs between validations", least=1)
     patience: int = knob(3, "validations without improvement before stopping", least=1)
 
 
 @dataclass(frozen=True, slots=True)
-class RuntimeConfig:
+class RuntimeConfig(Section):
     """Where and how it runs; none of it changes what is minimised."""
 
-    engine: str = knob("auto", "auto, fused (CPU, Numba), torch, or queries (1-vs-all)", choices="engines")
+    engine: str = knob("auto", "auto, fused (CPU, Numba), torch, or queries (1-vs-all)", choices=ENGINES)
     device: str = knob("auto", "auto, cpu, cuda, cuda:1, mps …")
     threads: int = knob(0, "CPU threads; 0 takes all cores", least=0)
-    seed: int = knob(0, "seed of initialisation, order and negatives", least=0)
+    seed: int = knob(0, "seed of initialisation, order and negatives", least=0, most=2**63 - 1)
     checkpoint_seconds: float = knob(10.0, "seconds between checkpoints at least; 0 writes one per epoch", least=0.0)
     memory_map: bool = knob(False, "keep the entity table in a file of the run, mapped: it may be larger than memory")
     tensorboard: bool = knob(False, "also write TensorBoard events into the run directory")
@@ -128,31 +120,17 @@ class Config:
 
     def replace(self, **changes: Any) -> Config:
         """Return a copy with some knobs changed, named without their section: `config.replace(dim=64, lr=0.01)`."""
-        by_section: dict[str, dict[str, Any]] = {}
-        sections = {knob.name: knob.section for knob in knobs()}
+        values = self.to_dict()
+        homes = {each.name: each.section for each in knobs()}
         for name, value in changes.items():
-            if name not in sections:
-                raise ConfigError(f"unknown setting '{name}'", hint=f"Known: {', '.join(sections)}.")
-            by_section.setdefault(sections[name], {})[name] = value
-        return from_dict({**self.to_dict(), **{s: {**self.to_dict()[s], **v} for s, v in by_section.items()}})
+            if name not in homes:
+                raise ConfigError(f"unknown setting '{name}'", hint=known_names(name, homes))
+            values[homes[name]][name] = value
+        return from_dict(values)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return the settings by section, as plain values."""
         return dataclasses.asdict(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Knob:
-    """One setting as the command line and the docs need it."""
-
-    section: str
-    name: str
-    type: type
-    default: Any
-    help: str
-    least: float | None
-    above: float | None
-    choices: str
 
 
 SECTIONS: dict[str, type] = {
@@ -167,41 +145,28 @@ SECTIONS: dict[str, type] = {
 
 def knobs() -> Iterator[Knob]:
     """Yield every setting, in order."""
-    for section, kind in SECTIONS.items():
-        hints = get_type_hints(kind)
-        for entry in fields(kind):
-            meta = entry.metadata
-            yield Knob(
-                section,
-                entry.name,
-                hints[entry.name],
-                entry.default,
-                meta["help"],
-                meta["least"],
-                meta["above"],
-                meta["choices"],
-            )
+    for kind in SECTIONS.values():
+        yield from knobs_of(kind)
 
 
-def from_dict(settings: Mapping[str, Any], *, where: str = ARGUMENTS) -> Config:
-    """Build a checked Config from nested plain values; what is not given keeps its default."""
+def from_dict(settings: Mapping[str, Any], *, where: str = "") -> Config:
+    """Build a checked Config from nested plain values; errors name the file they came from, if `where` does."""
+    at = f"{where}: " if where else ""
     unknown = set(settings) - set(SECTIONS)
     if unknown:
-        raise ConfigError(f"{where}: unknown section '{min(unknown)}'", hint=f"Known: {', '.join(SECTIONS)}.")
-    by_name = {(knob.section, knob.name): knob for knob in knobs()}
+        raise ConfigError(f"{at}unknown section '{min(unknown)}'", hint=known_names(min(unknown), SECTIONS))
     sections: dict[str, Any] = {}
     for section, kind in SECTIONS.items():
         given = settings.get(section, {})
         if not isinstance(given, Mapping):
-            raise ConfigError(f"{where}: '{section}' must be a table of settings, not {given!r}")
-        values = {}
+            raise ConfigError(f"{at}'{section}' must be a table of settings, not {given!r}")
+        known = {each.name: each for each in knobs_of(kind)}
         for name, value in given.items():
-            knob = by_name.get((section, name))
-            if knob is None:
-                known = ", ".join(n for s, n in by_name if s == section)
-                raise ConfigError(f"{where}: unknown setting '{section}.{name}'", hint=f"Known there: {known}.")
-            values[name] = _checked(knob, value, where)
-        sections[section] = kind(**values)
+            if name not in known:
+                raise ConfigError(f"{at}unknown setting '{section}.{name}'", hint=known_names(name, known))
+            if where:
+                known[name].checked(value, f"{at}{section}.{name}")
+        sections[section] = kind(**given)
     return Config(**sections)
 
 
@@ -228,25 +193,3 @@ def to_toml(config: Config) -> str:
     import tomli_w  # noqa: PLC0415 — only writing needs it
 
     return tomli_w.dumps(config.to_dict())
-
-
-def _checked(knob: Knob, value: Any, where: str) -> Any:
-    name = f"‹{knob.name}›" if where == ARGUMENTS else f"{where}: {knob.section}.{knob.name}"
-    if knob.type is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    kind: type = type(value)
-    if kind is not knob.type:
-        raise ConfigError(f"{name} must be {_article(knob.type)}, not {value!r}")
-    if knob.type in (int, float):
-        if not math.isfinite(value):
-            raise ConfigError(f"{name} must be a finite number, not {value!r}")
-        if knob.least is not None and value < knob.least:
-            raise ConfigError(f"{name} must be at least {knob.least:g}, not {value!r}")
-        if knob.above is not None and value <= knob.above:
-            raise ConfigError(f"{name} must be above {knob.above:g}, not {value!r}")
-    return value
-
-
-def _article(kind: type) -> str:
-    words = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
-    return words.get(kind, str(get_args(kind) or kind))

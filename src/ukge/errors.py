@@ -8,8 +8,9 @@ same error, `--lr` and `--lr 0.01`. So nobody is told to set a thing that the su
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 SHOWN = 10
@@ -27,6 +28,14 @@ def worded(text: str, wording: Wording) -> str:
 def in_python(name: str, value: str | None) -> str:
     """Write an argument as Python does."""
     return name if value is None else f"{name}={value}"
+
+
+def known_names(name: str, known: Iterable[str]) -> str:
+    """Return what to do about an unknown name: the nearest of the known ones, and all of them."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    start = f"Did you mean '{near[0]}'? " if near else ""
+    return f"{start}Known: {', '.join(names)}."
 
 
 def as_written(name: str, value: str | None) -> str:
@@ -90,6 +99,15 @@ class DataError(UkgeError):
         super().__init__("\n".join(lines), hint=hint)
 
 
+class KindError(DataError, TypeError):
+    """An argument of a type that is not taken."""
+
+    def __init__(self, caller: str, takes: str, given: object, *, hint: str | None = None) -> None:
+        kind = type(given).__name__
+        article = "an" if kind[0].lower() in "aeiou" else "a"
+        super().__init__(f"{caller} takes {takes}, not {article} {kind}", hint=hint)
+
+
 class RuleError(UkgeError):
     """A rule that cannot be read or used."""
 
@@ -103,7 +121,19 @@ class RunError(UkgeError):
 
 
 class UkgeWarning(UserWarning):
-    """Something the user asked for came out other than asked; the message says how and why."""
+    """Something the user asked for came out other than asked; the message says how and why, in Python's words."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        super().__init__(worded(what, in_python))
+
+    def worded(self, wording: Wording) -> str:
+        """Return the message in the words of a surface."""
+        return worded(self._what, wording)
+
+
+class CollapseWarning(UkgeWarning):
+    """A model predicts the same for everything."""
 
 
 def _shorten(value: str, width: int = 60) -> str:

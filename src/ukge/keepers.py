@@ -93,4 +93,9 @@ class InMemory:
 
 def as_model(parameters: Parameters, config: Config, device: str = "cpu") -> Model:
     """Join weights with the scorer and the link of a config."""
-    return Model(parameters, scorers.get(config.model.scorer), links.get(config.model.link), device)
+    scorer, link = scorers.get(config.model.scorer), links.get(config.model.link)
+    if device == "cpu":
+        return Model(parameters, scorer, link)
+    from ukge.devices import DeviceModel  # noqa: PLC0415 — PyTorch takes a second to load
+
+    return DeviceModel(parameters, scorer, link, device)

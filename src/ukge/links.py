@@ -6,8 +6,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
+import numpy as np
 
+from ukge.arrays import Array, library
 from ukge.registry import Registry
 
 
@@ -22,10 +23,10 @@ class Link(ABC):
     """Whether predictions lie in [0, 1]."""
 
     @abstractmethod
-    def forward(self, plausibility: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    def forward(self, plausibility: Array, weight: Array, bias: Array) -> Array:
         """Return f(l) as the loss takes it."""
 
-    def predict(self, plausibility: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    def predict(self, plausibility: Array, weight: Array, bias: Array) -> Array:
         """Return f(l) as a prediction."""
         return self.forward(plausibility, weight, bias)
 
@@ -38,22 +39,24 @@ class Link(ABC):
 class Logistic(Link):
     """φ = 1 / (1 + exp(−(w·g + b))) (eq. 3)."""
 
-    def forward(self, plausibility: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    def forward(self, plausibility: Array, weight: Array, bias: Array) -> Array:
         """Return 1 / (1 + exp(−(w·g + b)))."""
-        return (weight * plausibility + bias).sigmoid()
+        return _sigmoid(weight * plausibility + bias)
 
 
 @dataclass(frozen=True, slots=True)
 class Rectifier(Link):
     """φ = min(max(w·g + b, 0), 1) (eq. 4)."""
 
-    def forward(self, plausibility: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    def forward(self, plausibility: Array, weight: Array, bias: Array) -> Array:
         """Return w·g + b, not clamped: a clamp would kill the gradient of every fact outside (0, 1)."""
-        return weight * plausibility + bias
+        moved: Array = weight * plausibility + bias
+        return moved
 
-    def predict(self, plausibility: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    def predict(self, plausibility: Array, weight: Array, bias: Array) -> Array:
         """Return w·g + b clamped to [0, 1], as eq. 4 has it."""
-        return self.forward(plausibility, weight, bias).clamp(0.0, 1.0)
+        clamped: Array = library(plausibility).clip(self.forward(plausibility, weight, bias), 0.0, 1.0)
+        return clamped
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +65,22 @@ class Identity(Link):
 
     bounded = False
 
-    def forward(self, plausibility: Tensor, weight: Tensor, bias: Tensor) -> Tensor:  # noqa: ARG002
+    def forward(self, plausibility: Array, weight: Array, bias: Array) -> Array:  # noqa: ARG002
         """Return g."""
         return plausibility
 
     def ranking_sign(self, weight: float) -> float:  # noqa: ARG002
         """Return 1: w takes no part."""
         return 1.0
+
+
+def _sigmoid(x: Array) -> Array:
+    """Return the logistic function; NumPy has none, and exp(−x) overflows where x is far below 0."""
+    if not isinstance(x, (np.ndarray, np.generic)):
+        return x.sigmoid()
+    small = np.exp(-abs(x))
+    found: Array = np.where(x < 0, small, np.ones_like(x)) / (1.0 + small)
+    return found
 
 
 links: Registry[Link] = Registry("link")

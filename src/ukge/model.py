@@ -1,4 +1,7 @@
-"""A model is embeddings × scorer × link: how its weights start, and what they say about facts."""
+"""A model is embeddings × scorer × link: how its weights start, and what they say about facts.
+
+Answers come from NumPy, which is there at once. What needs PyTorch, another device above all, is in `ukge.devices`.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
 
 from ukge.engines.aligned import aligned_zeros
 from ukge.engines.base import Floats, Parameters
-from ukge.errors import ConfigError
 from ukge.links import Identity, Link
 from ukge.scoring import Scorer
 
@@ -20,6 +20,12 @@ Ids = npt.NDArray[np.integer[Any]]
 
 BLOCK = 1 << 20
 """Elements that a block of the initialisation, of looked-up rows or of scores may hold."""
+
+FACTS = 1 << 17
+"""Elements of the rows that are looked up at once for facts: few enough to stay in a cache."""
+
+MANY = 1 << 26
+"""Differences from which on PyTorch, whose threads share them, has distances done before NumPy."""
 
 BOUND = 2.0
 """Deviations at which the initial normal distribution is cut off."""
@@ -87,27 +93,6 @@ def normal_rows(rng: np.random.Generator, rows: int, width: int, scale: float) -
         yield block, values * np.float32(scale)
 
 
-def to_tensor(array: npt.NDArray[Any], device: torch.device) -> Tensor:
-    """Return an array on a device; on the CPU it is shared if it can be written to, else copied."""
-    # PyTorch has no read-only tensors and warns when it is given such an array, as Arrow's are.
-    return torch.from_numpy(array if array.flags.writeable else array.copy()).to(device)
-
-
-def resolve_device(name: str) -> torch.device:
-    """Return the device called `name`; `auto` takes CUDA, then MPS, then the CPU."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).partition("\n")[0]
-        raise ConfigError(
-            f"device '{name}' cannot be used: {reason}", hint="Give ‹device='auto'› or ‹device='cpu'›."
-        ) from None
-    return device
-
-
 class Ranking(NamedTuple):
     """The k best answers to each of n queries, best first: entity ids and confidences, both (n, k)."""
 
@@ -116,62 +101,55 @@ class Ranking(NamedTuple):
 
 
 class Model:
-    """Weights that predict, by id. On the CPU it reads `parameters` in place, so it follows their training."""
+    """Weights that predict, by id. It reads `parameters` in place, so it follows their training."""
 
-    def __init__(self, parameters: Parameters, scorer: Scorer, link: Link, device: str | torch.device = "cpu") -> None:
+    def __init__(self, parameters: Parameters, scorer: Scorer, link: Link) -> None:
         self.scorer = scorer
         self.link = link
-        self.device = resolve_device(str(device))
-        self._entity = to_tensor(parameters.entity, self.device)
-        self._relation = to_tensor(parameters.relation, self.device)
-        self._link = to_tensor(parameters.link, self.device)
+        self._entity: Any = parameters.entity
+        self._relation: Any = parameters.relation
+        self._link: Any = parameters.link
 
     @property
     def n_entities(self) -> int:
         """How many entities can be an answer."""
         return len(self._entity)
 
-    @torch.no_grad()
     def plausibility(self, head: Ids, relation: Ids, tail: Ids) -> Floats:
         """Return g(h, r, t) of each fact."""
         out = np.empty(len(head), dtype=np.float32)
         for rows, plausibility in self._plausibilities(head, relation, tail):
-            out[rows] = plausibility.cpu().numpy()
+            out[rows] = self._numbers(plausibility)
         return out
 
-    @torch.no_grad()
     def confidence(self, head: Ids, relation: Ids, tail: Ids) -> Floats:
         """Return f(h, r, t) of each fact; with a bounded link, within [0, 1]."""
         out = np.empty(len(head), dtype=np.float32)
         for rows, plausibility in self._plausibilities(head, relation, tail):
-            out[rows] = self._predict(plausibility).cpu().numpy()
+            out[rows] = self._numbers(self._predict(plausibility))
         return out
 
-    @torch.no_grad()
     def tail_scores(self, head: Ids, relation: Ids) -> Floats:
         """Return for each query (h, r, ?) a score of every entity, (n, n_entities): a higher one ranks higher.
 
         Scores are plausibilities turned the way of confidence, not confidences, which tie where a link is clamped.
         """
-        return self._all_scores(self._tail_query(head, relation)).cpu().numpy()
+        return self._numbers(self._all_scores(self._tail_query(head, relation)))
 
-    @torch.no_grad()
     def head_scores(self, relation: Ids, tail: Ids) -> Floats:
         """Return for each query (?, r, t) a score of every entity, (n, n_entities), as `tail_scores` does."""
-        return self._all_scores(self._head_query(relation, tail)).cpu().numpy()
+        return self._numbers(self._all_scores(self._head_query(relation, tail)))
 
-    @torch.no_grad()
     def rank_tails(self, head: Ids, relation: Ids, k: int) -> Ranking:
         """Return the k best tails of each query (h, r, ?); all entities are candidates."""
         return self._rank(len(head), k, lambda rows: self._tail_query(head[rows], relation[rows]))
 
-    @torch.no_grad()
     def rank_heads(self, relation: Ids, tail: Ids, k: int) -> Ranking:
         """Return the k best heads of each query (?, r, t); all entities are candidates."""
         return self._rank(len(tail), k, lambda rows: self._head_query(relation[rows], tail[rows]))
 
-    def _plausibilities(self, head: Ids, relation: Ids, tail: Ids) -> Iterator[tuple[slice, Tensor]]:
-        for rows in _blocks(len(head), self._entity.shape[1]):
+    def _plausibilities(self, head: Ids, relation: Ids, tail: Ids) -> Iterator[tuple[slice, Any]]:
+        for rows in _blocks(len(head), self._entity.shape[1], FACTS):
             yield (
                 rows,
                 self.scorer.plausibility(
@@ -181,34 +159,62 @@ class Model:
                 ),
             )
 
-    def _predict(self, plausibility: Tensor) -> Tensor:
+    def _predict(self, plausibility: Any) -> Any:
         return self.link.predict(plausibility, self._link[0], self._link[1])
 
-    def _rows(self, table: Tensor, ids: Ids) -> Tensor:
-        return table.index_select(0, torch.from_numpy(ids.astype(np.int64)).to(self.device))
-
-    def _tail_query(self, head: Ids, relation: Ids) -> Tensor:
+    def _tail_query(self, head: Ids, relation: Ids) -> Any:
         return self.scorer.tail_query(self._rows(self._entity, head), self._rows(self._relation, relation))
 
-    def _head_query(self, relation: Ids, tail: Ids) -> Tensor:
+    def _head_query(self, relation: Ids, tail: Ids) -> Any:
         return self.scorer.head_query(self._rows(self._relation, relation), self._rows(self._entity, tail))
 
-    def _all_scores(self, query: Tensor) -> Tensor:
-        plausibility = self.scorer.compare_all(query, self._entity)
+    def _all_scores(self, query: Any) -> Any:
+        plausibility = self._compare_all(query)
         return -plausibility if self.link.ranking_sign(float(self._link[0])) < 0 else plausibility
 
-    def _rank(self, n: int, k: int, query: Callable[[slice], Tensor]) -> Ranking:
+    def _rank(self, n: int, k: int, query: Callable[[slice], Any]) -> Ranking:
         k = min(k, self.n_entities)
-        best = Ranking(np.empty((n, k), dtype=np.int64), np.empty((n, k), dtype=np.float32))
+        found = Ranking(np.empty((n, k), dtype=np.int64), np.empty((n, k), dtype=np.float32))
         sign = self.link.ranking_sign(float(self._link[0]))
         for rows in _blocks(n, self.n_entities):
-            scores, entities = self._all_scores(query(rows)).topk(k, dim=1)
-            best.entity[rows] = entities.cpu().numpy()
-            best.confidence[rows] = self._predict(sign * scores).cpu().numpy()
-        return best
+            entity, scores = self._best(self._all_scores(query(rows)), k)
+            found.entity[rows] = self._numbers(entity)
+            found.confidence[rows] = self._numbers(self._predict(sign * scores))
+        return found
+
+    # What another device does otherwise.
+
+    def _rows(self, table: Any, ids: Ids) -> Any:
+        return table[ids]
+
+    def _compare_all(self, query: Any) -> Any:
+        if self.scorer.inner_product or query.size * self.n_entities < MANY:
+            return self.scorer.compare_all(query, self._entity)
+        from ukge.devices import compare_by_torch  # noqa: PLC0415 — only what is worth its loading
+
+        return compare_by_torch(self.scorer, query, self._entity)
+
+    def _best(self, scores: Any, k: int) -> tuple[Any, Any]:
+        entity = best(scores, k)
+        return entity, np.take_along_axis(scores, entity, axis=1)
+
+    def _numbers(self, values: Any) -> npt.NDArray[Any]:
+        return np.asarray(values)
 
 
-def _blocks(n: int, width: int) -> Iterator[slice]:
-    step = max(1, BLOCK // max(1, width))
+def best(scores: Floats, k: int) -> npt.NDArray[np.int64]:
+    """Return the places of the k highest scores of each row, best first; of equal ones, the first comes first."""
+    k = min(k, scores.shape[1])
+    found = np.empty((len(scores), k), dtype=np.int64)
+    if k:
+        for row, own in zip(scores, found, strict=True):
+            least = np.partition(row, len(row) - k)[len(row) - k]
+            place = np.flatnonzero(~(row < least))
+            own[:] = place[np.argsort(-row[place], kind="stable")[:k]]
+    return found
+
+
+def _blocks(n: int, width: int, size: int | None = None) -> Iterator[slice]:
+    step = max(1, (size or BLOCK) // max(1, width))
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))

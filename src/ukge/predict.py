@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from ukge.errors import RunError
-from ukge.estimator import IN_MEMORY, UKGE
+from ukge.estimator import UKGE
 from ukge.graph.catalogue import BENCHMARKS, open_dataset
 from ukge.graph.dataset import Dataset
+from ukge.learning_data import IN_MEMORY
 from ukge.model import Model
 from ukge.runs import Run
 from ukge.variants import paper_tau

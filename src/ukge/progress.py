@@ -1,8 +1,12 @@
-"""How long work shows itself: bars on a terminal, lines in a log file, nothing where quiet was asked for."""
+"""How long work shows itself: bars on a terminal and in a notebook, lines in a log file, nothing if quiet is asked."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from multiprocessing import current_process
+from threading import current_thread, main_thread
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -11,8 +15,10 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Column
 from rich.text import Text
 
+from ukge.notebook_bars import NotebookBars
+
 if TYPE_CHECKING:
-    from ukge.train import EpochEvent
+    from ukge.train import Callback, EpochEvent
 
 LONG_EPOCH = 3.0
 """Seconds after which an epoch shows how far it is."""
@@ -41,7 +47,7 @@ class Clock:
 
 
 class LiveBars:
-    """Bars on a terminal that can redraw a line, lines elsewhere, and a word when code is being compiled."""
+    """Bars on a terminal that can redraw a line or in a notebook, lines elsewhere, and a word when code is compiled."""
 
     def __init__(self, console: Console, title: str = "", *, quiet: bool = False) -> None:
         self.console = console
@@ -50,7 +56,7 @@ class LiveBars:
         self.live = console.is_terminal and not console.is_dumb_terminal and not quiet
         rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
         self.bar = Progress(
-            BarColumn(bar_width=16),
+            BarColumn(bar_width=12),
             TextColumn("{task.percentage:>3.0f} %", table_column=Column(no_wrap=True)),
             TextColumn("{task.fields[news]}", markup=False, table_column=rest),
             console=console,
@@ -58,6 +64,7 @@ class LiveBars:
             expand=True,
             disable=not self.live,
         )
+        self.page = NotebookBars() if console.is_jupyter and not quiet else None
         self.clock = Clock()
         self._last_line = -LINE_SECONDS
 
@@ -75,16 +82,24 @@ class LiveBars:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.bar.stop()
+        if self.page is not None:
+            self.page.clear()
         self._compiling.__exit__(kind, error, trace)
 
-    def show(self, task: TaskID, share: float, *news: str) -> None:
-        """Set a bar, and what stands beside it."""
-        self.bar.update(task, total=1.0, completed=share, news=told(*news))
+    def show(self, task: TaskID, share: float | None, *news: str) -> None:
+        """Set a bar, or leave it where it is, and what stands beside it."""
+        if share is None:
+            self.bar.update(task, news=told(*news))
+        else:
+            self.bar.update(task, total=1.0, completed=share, news=told(*news))
+        if self.page is not None:
+            shares = [(each.completed if each.total else None, each.fields["news"]) for each in self.bar.tasks]
+            self.page.draw([bar for bar, each in zip(shares, self.bar.tasks, strict=True) if each.visible])
 
     def line(self, *news: str, hurry: bool = True) -> None:
         """Write a line where there are no bars; one that is not in a hurry only if the last was long ago."""
         now = time.monotonic()
-        if self.live or self.quiet or not (hurry or now - self._last_line >= LINE_SECONDS):
+        if self.live or self.page is not None or self.quiet or not (hurry or now - self._last_line >= LINE_SECONDS):
             return
         self._last_line = now
         self.console.print(Text(told(*news)), soft_wrap=True)
@@ -97,7 +112,7 @@ class LiveBars:
 class TrainingProgress(LiveBars):
     """A bar over the epochs with time left, loss, validation metric and facts per second."""
 
-    def __init__(self, console: Console, title: str, *, quiet: bool) -> None:
+    def __init__(self, console: Console, title: str = "", *, quiet: bool = False) -> None:
         super().__init__(console, title, quiet=quiet)
         self.task = self.bar.add_task("", total=None, news="starting")
         self.event: EpochEvent | None = None
@@ -112,7 +127,7 @@ class TrainingProgress(LiveBars):
             return
         epoch = 1 if self.event is None else self.event.epoch + 1
         news = (f"epoch {epoch}", f"{_thousands(self.done)} facts", f"{_thousands(self.done / seconds)} facts/s")
-        self.bar.update(self.task, news=told(*news))
+        self.show(self.task, None, *news)
         self.line(*news, hurry=False)
 
     def on_epoch(self, event: EpochEvent) -> None:
@@ -123,11 +138,39 @@ class TrainingProgress(LiveBars):
         self.event, self.done, self.since = event, 0, time.monotonic()
         share = event.epoch / event.epochs
         epoch, left = f"epoch {event.epoch}/{event.epochs}", self.clock.left(share)
-        loss, speed = f"loss {event.loss:.5f}", f"{_thousands(event.facts / max(event.seconds, 1e-9))} facts/s"
-        best = "" if event.best is None else f"{event.metric} {event.best:.5f} (epoch {event.best_epoch})"
+        loss, speed = f"loss {event.loss:.4f}", f"{_thousands(event.facts / max(event.seconds, 1e-9))} facts/s"
+        best = "" if event.best is None else f"best {event.metric} {event.best:.4f}"
         self.show(self.task, share, epoch, left, loss, best, speed)
         value = "" if event.value is None else f"{event.metric} {event.value:.5f}"
         self.line(f"{epoch} ({share:.0%})", loss, value, speed, left, hurry=event.value is not None)
+
+
+@contextmanager
+def watched_training(
+    asked: bool | None, title: str, callbacks: Iterable[Callback], on_facts: Callable[[int], None] | None
+) -> Iterator[tuple[list[Callback], Callable[[int], None] | None]]:
+    """Show a training, if asked or, where it is left open, if somebody looks; yield who hears of epochs and of facts.
+
+    Asked for, it has a title, and where there is no terminal it writes lines.
+    """
+    console = Console(stderr=True, highlight=False)
+    if not (_somebody_looks(console) if asked is None else asked):
+        yield list(callbacks), on_facts
+        return
+    with TrainingProgress(console, title if asked else "", quiet=False) as shown:
+
+        def count(facts: int) -> None:
+            shown.on_facts(facts)
+            if on_facts is not None:
+                on_facts(facts)
+
+        yield [*callbacks, shown.on_epoch], count
+
+
+def _somebody_looks(console: Console) -> bool:
+    """Return whether a bar would be seen, and alone: workers of a search would draw theirs over each other."""
+    alone = current_process().name == "MainProcess" and current_thread() is main_thread()
+    return alone and (console.is_jupyter or (console.file.isatty() and not console.is_dumb_terminal))
 
 
 class WorkProgress(LiveBars):
@@ -140,12 +183,9 @@ class WorkProgress(LiveBars):
 
     def tell(self, step: str, share: float | None = None) -> None:
         """Show a step, and the share of all work that is done when it is known."""
-        if share is None:
-            self.bar.update(self.task, news=step)
-        else:
-            self.show(self.task, share, step, self.clock.left(share))
-        percent = "" if share is None else f"{share:.0%}"
-        self.line(percent, step, "" if share is None else self.clock.left(share), hurry=step != self.step)
+        left = "" if share is None else self.clock.left(share)
+        self.show(self.task, share, step, left)
+        self.line("" if share is None else f"{share:.0%}", step, left, hurry=step != self.step)
         self.step = step
 
 

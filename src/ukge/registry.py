@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator
-from importlib.metadata import entry_points
 from typing import Generic, TypeVar
 
-from ukge.errors import ConfigError
+from ukge.errors import ConfigError, known_names
 
 T = TypeVar("T")
 
@@ -33,15 +31,9 @@ class Registry(Generic[T]):
 
     def get(self, name: str) -> T:
         """Return the component called `name`, or say which names exist."""
-        self._load_plugins()
-        try:
-            return self._known[name]
-        except KeyError:
-            near = difflib.get_close_matches(name, self._known, n=1)
-            hint = f"Known: {', '.join(sorted(self._known))}."
-            if near:
-                hint = f"Did you mean '{near[0]}'? {hint}"
-            raise ConfigError(f"unknown {self.kind} '{name}'", hint=hint) from None
+        if name not in self:
+            raise ConfigError(f"unknown {self.kind} '{name}'", hint=known_names(name, sorted(self._known)))
+        return self._known[name]
 
     def names(self) -> list[str]:
         """Return the known names, sorted."""
@@ -52,12 +44,16 @@ class Registry(Generic[T]):
         return iter(self.names())
 
     def __contains__(self, name: object) -> bool:
-        self._load_plugins()
+        if name not in self._known:
+            self._load_plugins()
         return name in self._known
 
     def _load_plugins(self) -> None:
+        """Take in what other packages offer; to look for it takes a while, so names of our own do without."""
         if self._plugins_loaded:
             return
+        from importlib.metadata import entry_points  # noqa: PLC0415
+
         self._plugins_loaded = True
         for point in entry_points(group=f"ukge.{self.kind}"):
             component: T = point.load()

@@ -28,6 +28,7 @@ from ukge._version import __version__
 from ukge.config import Config, read_config, to_toml
 from ukge.engines.base import GroundRules, Parameters, State
 from ukge.errors import RunError
+from ukge.graph.dataset import Dataset
 from ukge.graph.vocabulary import Vocabulary
 from ukge.storage import DAMAGED, load_arrays, map_arrays, save_arrays, sha256, write_atomically
 
@@ -40,7 +41,8 @@ LIBRARIES = ("numpy", "torch", "numba", "pyarrow", "safetensors")
 class DataNote:
     """What a run learnt from: how to open it again, and fingerprints that tell whether it is still the same.
 
-    `reading` is what `read` was told about the file of facts: its format, columns and the like.
+    `facts` and `mean` are the number of the training facts and their mean confidence, where they are known; `reading`
+    is what `read` was told about the file of facts: its format, columns and the like.
     """
 
     reference: str
@@ -48,7 +50,26 @@ class DataNote:
     val: str
     seed: int = 0
     leak_safe: bool = False
+    facts: int | None = None
+    mean: float | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        dataset: Dataset,
+        reference: str,
+        seed: int,
+        leak_safe: bool,
+        reading: Mapping[str, Any] | None = None,
+        *,
+        kept: bool = True,
+    ) -> DataNote:
+        """Note what a data set holds; fingerprints, which take a while, only if the run is kept."""
+        train = dataset.train
+        mean = float(train.confidence.mean()) if len(train) else None
+        prints = (train.fingerprint, dataset.val.fingerprint) if kept else ("", "")
+        return cls(reference, *prints, seed, leak_safe, len(train), mean, dict(reading or {}))
 
 
 @dataclass

@@ -1,13 +1,15 @@
 """Files that are either whole or not there, and that notice when they were changed.
 
-Tensors go to safetensors with a digest of their content in the header; everything else is listed with its SHA-256 in
-the run's manifest. Nothing that is loaded here can execute code.
+Tensors go to safetensors with a digest of each in the header, so that one can be used without reading the others, and
+none without being checked; everything else is listed with its SHA-256 in the run's manifest. Nothing that is loaded
+here can execute code.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import mmap
 import os
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,7 +20,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
-from safetensors import SafetensorError, safe_open
 
 from ukge.errors import RunError
 
@@ -27,6 +28,8 @@ DAMAGED = "The file was cut short or edited. Restore it, or train again."
 _SIZED = {f"{kind}{bits}": f"{kind[0].upper()}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
 DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bool": "BOOL", **_SIZED}
 """The dtypes that are stored, with their names in safetensors."""
+_KINDS = {name: dtype for dtype, name in DTYPES.items()}
+METADATA = "__metadata__"
 BLOCK = 1 << 26
 """Bytes that are hashed or written at a time."""
 
@@ -90,14 +93,16 @@ def sha256(path: Path) -> str:
 def save_arrays(
     path: Path, arrays: Mapping[str, npt.NDArray[Any] | Stream], notes: Mapping[str, Any] | None = None
 ) -> None:
-    """Write arrays and JSON-able notes to one safetensors file, atomically, with a digest of both.
+    """Write arrays and JSON-able notes to one safetensors file, atomically, with a digest of each.
 
     Nothing is copied: what is mapped from a file, or comes as a stream, may be larger than memory.
     """
     streams = {name: array if isinstance(array, Stream) else Stream.of(array) for name, array in arrays.items()}
     text = json.dumps(notes or {}, sort_keys=True)
+    digests = {name: _digest(name, stream) for name, stream in sorted(streams.items())}
+    told = json.dumps({"digest": _seal(text, digests), "digests": digests, "notes": text})
     # One entry: the order of several is not fixed, and equal content must give equal files.
-    entries: dict[str, Any] = {"__metadata__": {"ukge": json.dumps({"digest": _digest(streams, text), "notes": text})}}
+    entries: dict[str, Any] = {METADATA: {"ukge": told}}
     # The widest numbers first, so that every array begins at a multiple of its numbers' size.
     order = sorted(streams, key=lambda name: (-streams[name].dtype.itemsize, name))
     end = 0
@@ -113,62 +118,102 @@ def save_arrays(
             handle.writelines(streams[name].bytes())
 
 
+class StoredArrays(Mapping[str, npt.NDArray[Any]]):
+    """The arrays of a file, left there: each is checked when it is first asked for, and its pages come as it is used.
+
+    Changes to them stay in this process. The file may be replaced meanwhile: what was opened stays.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if not path.is_file():
+            raise RunError(f"{path} is missing", hint="Is this a run directory? `ukge train` makes one.")
+        self._path = path
+        self._checked: Arrays = {}
+        try:
+            with path.open("rb") as handle:
+                self._memory = mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_COPY)
+            (size,) = struct.unpack_from("<Q", self._memory)
+            entries = json.loads(self._memory[8 : 8 + size])
+            told = json.loads(entries.pop(METADATA)["ukge"])
+            text, seal, digests = str(told["notes"]), told["digest"], told.get("digests")
+            found = {name: self._mapped(8 + size, entry) for name, entry in entries.items()}
+            end = 8 + size + sum(array.nbytes for array in found.values())
+            notes: dict[str, Any] = json.loads(text)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, struct.error) as error:
+            raise RunError(f"{path} is damaged: {error}", hint=DAMAGED) from None
+        self._found, self.notes = found, notes
+        if digests is None:  # written before every array had a digest of its own
+            expected = _digest_of_all({name: Stream.of(array) for name, array in found.items()}, text)
+            self._checked = dict(found)
+        else:
+            expected = _seal(text, digests)
+        if seal != expected or end != len(self._memory) or not (digests is None or found.keys() == digests.keys()):
+            raise self._damaged()
+        self._digests: dict[str, str] = digests or {}
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        if name not in self._checked:
+            array = self._found[name]
+            if _digest(name, Stream.of(array)) != self._digests[name]:
+                raise self._damaged()
+            self._checked[name] = array
+        return self._checked[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def part(self, prefix: str) -> Arrays:
+        """Return the arrays whose names begin with a prefix and a dot, without these."""
+        start = f"{prefix}."
+        return {name.removeprefix(start): self[name] for name in self if name.startswith(start)}
+
+    def _mapped(self, begin: int, entry: Mapping[str, Any]) -> npt.NDArray[Any]:
+        dtype, shape = np.dtype(_KINDS[entry["dtype"]]), tuple(map(int, entry["shape"]))
+        start, end = entry["data_offsets"]
+        count = int(np.prod(shape, dtype=np.int64))
+        if end - start != count * dtype.itemsize:
+            raise ValueError("an array's size does not fit its shape")
+        return (
+            np.frombuffer(self._memory, dtype, count, begin + start).reshape(shape) if count else np.zeros(shape, dtype)
+        )
+
+    def _damaged(self) -> RunError:
+        return RunError(f"{self._path} is damaged: its content does not match its checksum", hint=DAMAGED)
+
+
 def load_arrays(path: Path) -> tuple[Arrays, dict[str, Any]]:
     """Read what `save_arrays` wrote; a missing, truncated or edited file is a `RunError` that names it."""
-    return _load(path, mapped=False)
+    arrays, notes = map_arrays(path)
+    return {name: array.copy() for name, array in arrays.items()}, notes
 
 
 def map_arrays(path: Path) -> tuple[Arrays, dict[str, Any]]:
-    """Read as `load_arrays` does, but leave the arrays in the file, from where their pages come as they are used.
-
-    Changes to them stay in this process.
-    """
-    return _load(path, mapped=True)
+    """Read and check as `load_arrays` does, but leave the arrays in the file."""
+    stored = StoredArrays(path)
+    return dict(stored), stored.notes
 
 
-def _load(path: Path, *, mapped: bool) -> tuple[Arrays, dict[str, Any]]:
-    if not path.is_file():
-        raise RunError(f"{path} is missing", hint="Is this a run directory? `ukge train` makes one.")
-    try:
-        with safe_open(str(path), framework="numpy") as handle:
-            header = json.loads((handle.metadata() or {}).get("ukge", "{}"))
-            names = list(handle.keys())
-            arrays: Arrays = {} if mapped else {name: handle.get_tensor(name) for name in names}
-        if mapped:
-            arrays = _mapped(path)
-    except (SafetensorError, OSError, ValueError) as error:
-        raise RunError(f"{path} is damaged: {error}", hint=DAMAGED) from None
-    text = str(header.get("notes", ""))
-    if header.get("digest") != _digest({name: Stream.of(array) for name, array in arrays.items()}, text):
-        raise RunError(f"{path} is damaged: its content does not match its checksum", hint=DAMAGED)
-    notes: dict[str, Any] = json.loads(text)
-    return arrays, notes
+def _digest(name: str, stream: Stream) -> str:
+    return _hashed(hashlib.sha256(), name, stream).hexdigest()
 
 
-def _mapped(path: Path) -> Arrays:
-    """Return the arrays of a safetensors file that was found sound, mapped copy-on-write."""
-    kinds = {name: dtype for dtype, name in DTYPES.items()}
-    with path.open("rb") as handle:
-        (size,) = struct.unpack("<Q", handle.read(8))
-        entries = json.loads(handle.read(size))
-    arrays: Arrays = {}
-    for name, entry in entries.items():
-        if name == "__metadata__":
-            continue
-        dtype, shape = np.dtype(kinds[entry["dtype"]]), tuple(entry["shape"])
-        if 0 in shape:
-            arrays[name] = np.zeros(shape, dtype)
-        else:
-            start = 8 + size + entry["data_offsets"][0]
-            arrays[name] = np.memmap(path, dtype, "c", start, shape or (1,)).view(np.ndarray).reshape(shape)
-    return arrays
-
-
-def _digest(arrays: Mapping[str, Stream], text: str) -> str:
+def _digest_of_all(streams: Mapping[str, Stream], text: str) -> str:
     hasher = hashlib.sha256(text.encode())
-    for name in sorted(arrays):
-        array = arrays[name]
-        hasher.update(f"|{name}|{array.dtype.str}|{array.shape}|".encode())
-        for block in array.bytes():
-            hasher.update(block)
+    for name in sorted(streams):
+        _hashed(hasher, name, streams[name])
     return hasher.hexdigest()
+
+
+def _hashed(hasher: hashlib._Hash, name: str, stream: Stream) -> hashlib._Hash:
+    hasher.update(f"|{name}|{stream.dtype.str}|{stream.shape}|".encode())
+    for block in stream.bytes():
+        hasher.update(block)
+    return hasher
+
+
+def _seal(text: str, digests: Mapping[str, str]) -> str:
+    """Return a digest of everything but the arrays themselves."""
+    return hashlib.sha256(json.dumps([text, digests], sort_keys=True).encode()).hexdigest()

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 MANIFEST, JOURNAL, BEST, LOCK = "study.json", "journal.log", "best.toml", ".lock"
-COMPLETE, PRUNED, FAILED, INTERRUPTED, RUNNING = "complete", "pruned", "failed", "interrupted", "running"
+COMPLETE, DEAD, PRUNED, FAILED = "complete", "dead", "pruned", "failed"
+INTERRUPTED, RUNNING = "interrupted", "running"
 INSTALL = "Install it: pip install 'ukge[tune]'"
 
 pruners: Registry[Callable[[int], optuna.pruners.BasePruner]] = Registry("pruner")
@@ -84,10 +85,10 @@ class Study:
 
     def done(self) -> list[TrialSummary]:
         """Return the trials that count: those that ended, well or not."""
-        return [trial for trial in self.trials() if trial.state in (COMPLETE, PRUNED, FAILED)]
+        return [trial for trial in self.trials() if trial.state in (COMPLETE, DEAD, PRUNED, FAILED)]
 
     def best(self) -> TrialSummary | None:
-        """Return the best complete trial, the earliest of equals."""
+        """Return the best complete trial, the earliest of equals; a dead one is never it, whatever its value."""
         complete = [trial for trial in self.trials() if trial.state == COMPLETE and trial.value is not None]
         sign = -1.0 if self.higher_is_better else 1.0
         return min(complete, key=lambda trial: sign * (trial.value or 0.0), default=None)
@@ -107,12 +108,14 @@ class Study:
         return self.record.ask(_distributions(self.space))
 
     def finish(self, trial: optuna.Trial, state: str, *, value: float | None = None, note: str = "") -> TrialSummary:
-        """End a trial as COMPLETE with its value, as PRUNED, or as FAILED or INTERRUPTED with the reason."""
+        """End a trial as COMPLETE or DEAD with its value, as PRUNED, or as FAILED or INTERRUPTED; note the reason."""
         from optuna.trial import TrialState  # noqa: PLC0415
 
-        states = {COMPLETE: TrialState.COMPLETE, PRUNED: TrialState.PRUNED}
+        states = {COMPLETE: TrialState.COMPLETE, DEAD: TrialState.COMPLETE, PRUNED: TrialState.PRUNED}
         if note:
             trial.set_user_attr("note", note)
+        if state == DEAD:
+            trial.set_user_attr(DEAD, True)
         return self._summary(self.record.tell(trial, value, states.get(state, TrialState.FAIL)))
 
     def write_best(self, config: Config) -> None:
@@ -134,12 +137,14 @@ class Study:
         state = states.get(trial.state, RUNNING)
         if state == FAILED and not note:
             state = INTERRUPTED
+        if state == COMPLETE and trial.user_attrs.get(DEAD):
+            state = DEAD
         seen = trial.intermediate_values
         pick = max if self.higher_is_better else min
         epoch = pick(seen, key=lambda step: seen[step], default=None)
-        value = trial.value if state == COMPLETE else None if epoch is None else seen[epoch]
+        value = trial.value if state in (COMPLETE, DEAD) else None if epoch is None else seen[epoch]
         # An interrupted trial is only marked when the search goes on, so nobody knows how long it ran.
-        known = state in (COMPLETE, PRUNED, FAILED) and trial.duration is not None
+        known = state in (COMPLETE, DEAD, PRUNED, FAILED) and trial.duration is not None
         seconds = trial.duration.total_seconds() if known and trial.duration is not None else None
         return TrialSummary(trial.number, state, value, epoch, max(seen, default=0), seconds, dict(trial.params), note)
 

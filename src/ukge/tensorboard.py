@@ -5,8 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ukge.config import Config
 from ukge.errors import ConfigError
-from ukge.train import EpochEvent
+from ukge.train import Callback, EpochEvent
+
+
+def on_request(config: Config, out: str | Path | None) -> list[Callback]:
+    """Return what writes events into a run directory, if the settings ask for it."""
+    if not config.runtime.tensorboard:
+        return []
+    if out is None:
+        raise ConfigError(
+            "‹tensorboard› writes into the run directory, and none is kept",
+            hint="Say where to keep the run with ‹out›, or leave out ‹tensorboard›.",
+        )
+    return [TensorBoardCallback(Path(out) / "tensorboard")]
 
 
 class TensorBoardCallback:

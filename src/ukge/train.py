@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
+from ukge.collapse import Collapse, find_collapse
 from ukge.config import Config
 from ukge.engines import engines
 from ukge.engines.base import EpochResult, GroundRules, Parameters, TrainingData
@@ -57,7 +58,7 @@ class EpochEvent:
 Callback = Callable[[EpochEvent], None]
 
 
-@dataclass
+@dataclass(repr=False)
 class Trained:
     """What training found: the weights of the best epoch, and how it went."""
 
@@ -69,6 +70,17 @@ class Trained:
     epochs: int
     seconds: float
     events: list[EpochEvent] = field(default_factory=list)
+    collapsed: Collapse | None = None
+    """What is wrong, if the model predicts the same for everything."""
+
+    def result(self) -> dict[str, Any]:
+        """Return what a run's manifest keeps of it."""
+        result = {"metric": self.metric, "best": self.best, "best_epoch": self.best_epoch, "epochs": self.epochs}
+        return result if self.collapsed is None else {**result, "collapsed": asdict(self.collapsed)}
+
+    def __repr__(self) -> str:
+        best = "" if self.best is None else f"validation {self.metric} {self.best:.5f} in epoch {self.best_epoch}, "
+        return f"Trained({best}{self.epochs} epochs)"
 
     def model(self, device: str = "cpu") -> Model:
         """Return the model that predicts with these weights."""
@@ -123,9 +135,9 @@ def train(
     checkpoint and ends with the same weights as a run that was never interrupted.
     """
     data = training_data(train_facts, config, rules)
-    metric = metrics.get(config.stopping.metric)(
-        Validation(train_facts, val_facts, config.sampling.tau, config.runtime.seed)
-    )
+    metric = metrics.get(config.stopping.metric)
+    validation = Validation(train_facts, val_facts, config.sampling.tau, config.runtime.seed)
+    judge = metric(validation)
     n_rules = 0 if rules is None else len(rules)
     refuse_if_too_large(estimate(config, data.n_entities, data.n_relations, len(data), n_rules))
     scorer = scorers.get(config.model.scorer)
@@ -150,7 +162,7 @@ def train(
     if run is not None:
         run.truncate_trace(progress.epoch)
     keeper = Mapped(engine, config, run, best) if mapped and run is not None else InMemory(engine, config, run, best)
-    return Loop(config, engine, metric, keeper, list(callbacks), on_facts, progress).run_to_end()
+    return Loop(config, engine, judge, keeper, list(callbacks), on_facts, progress, validation).run_to_end()
 
 
 class Runner(Protocol):
@@ -161,7 +173,10 @@ class Runner(Protocol):
 
 
 class Loop:
-    """One training: epochs of an engine until a metric stops improving, with a keeper of the weights."""
+    """One training: epochs of an engine until a metric stops improving, with a keeper of the weights.
+
+    `validation` are the facts by which it is seen in the end whether anything was learnt; None on a rank without any.
+    """
 
     def __init__(
         self,
@@ -172,6 +187,7 @@ class Loop:
         callbacks: list[Callback],
         on_facts: Callable[[int], None] | None,
         progress: Progress,
+        validation: Validation | None,
     ) -> None:
         self.config = config
         self.engine = engine
@@ -180,6 +196,7 @@ class Loop:
         self.callbacks = callbacks
         self.on_facts = on_facts
         self.progress = progress
+        self.validation = validation
         self.events: list[EpochEvent] = []
         self.began = time.monotonic()
 
@@ -192,19 +209,25 @@ class Loop:
             self.progress.finished = done
             if done or self.keeper.due(self.config.runtime.checkpoint_seconds):
                 self.keeper.checkpoint(self.progress)
-        result = {"metric": stopping.metric, "best": self.progress.best, "best_epoch": self.progress.best_epoch}
-        weights = self.keeper.finish(result)
-        self.keeper.note(status="finished", result={**result, "epochs": self.progress.epoch})
-        return Trained(
+        progress = self.progress
+        metric, best = stopping.metric, progress.best
+        weights = self.keeper.finish({"metric": metric, "best": best, "best_epoch": progress.best_epoch})
+        collapsed = None
+        if self.validation is not None:
+            collapsed = find_collapse(weights, self.config, self.validation, progress)
+        trained = Trained(
             weights,
             self.config,
-            stopping.metric,
-            self.progress.best,
-            self.progress.best_epoch,
-            self.progress.epoch,
+            metric,
+            best,
+            progress.best_epoch,
+            progress.epoch,
             time.monotonic() - self.began,
             self.events,
+            collapsed,
         )
+        self.keeper.note(status="finished", result=trained.result())
+        return trained
 
     def _epoch(self) -> None:
         stopping, progress = self.config.stopping, self.progress

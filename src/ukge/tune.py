@@ -14,13 +14,12 @@ import numpy as np
 
 from ukge.config import Config
 from ukge.engines.base import GroundRules
-from ukge.errors import ConfigError, RunError
+from ukge.errors import ConfigError, RunError, in_python, worded
 from ukge.graph.dataset import Dataset
-from ukge.graph.split import split
-from ukge.graph.uncertain import UncertainGraph
+from ukge.learning_data import ground_rules, opened
 from ukge.memory import estimate, refuse_if_too_large
 from ukge.search_spaces import Space, defaults_in, grid, space_for
-from ukge.studies import COMPLETE, FAILED, PRUNED, Study, TrialSummary, open_study
+from ukge.studies import COMPLETE, DEAD, FAILED, PRUNED, Study, TrialSummary, open_study
 from ukge.train import EpochEvent, train
 from ukge.validation import metrics
 from ukge.variants import variant
@@ -51,7 +50,7 @@ class TuneResult:
 
 
 def tune(
-    data: Dataset | UncertainGraph,
+    data: Any,
     model: str = "ukge-rect",
     *,
     directory: str | Path,
@@ -66,20 +65,21 @@ def tune(
     on_trial: OnTrial | None = None,
     **fixed: Any,
 ) -> TuneResult:
-    """Search a space of settings, or go on with the search that `directory` holds.
+    """Search a space of settings, or go on with the search that `directory` holds; `data` is what `UKGE.fit` takes.
 
     Settings given by name are fixed and not searched; `config` holds those that are neither searched nor fixed. The
     search ends with `trials` trials in all (the whole grid, or 50 where the space has no end), or begins no new one
-    after `timeout` seconds of this call. A trial that diverges, or does not fit into memory, is recorded as failed.
-    The best settings so far are in `best.toml`; the same call goes on with a search that was interrupted.
+    after `timeout` seconds of this call. A trial that diverges, or does not fit into memory, is recorded as failed, one
+    that predicts the same for everything as dead: neither can be the best. The best settings so far are in
+    `best.toml`; the same call goes on with a search that was interrupted.
     """
     base = (variant(model) if config is None else config).replace(**fixed)
     for name, value in (("trials", trials), ("timeout", timeout)):
         if value is not None and value <= 0:
             raise ConfigError(f"{name} must be above 0, not {value}")
     seed = base.runtime.seed
-    dataset = data if isinstance(data, Dataset) else split(data, test=0.0, seed=seed)
-    ground = _ground_rules(dataset, rules, base)
+    dataset, _ = opened(data, seed=seed, leak_safe=False, caller="tune")
+    ground = ground_rules(dataset, rules, base)
     searched = space_for(space, base, ground is not None, fixed)
     if not searched:
         raise ConfigError(
@@ -169,6 +169,9 @@ class _Search:
             return self.study.finish(trial, FAILED, note=error.what)
         if trained.best is None or not math.isfinite(trained.best):
             return self.study.finish(trial, FAILED, note=f"its validation {trained.metric} is {trained.best}")
+        if trained.collapsed is not None and not trained.collapsed.harmless:
+            note = f"one prediction for everything: {worded(trained.collapsed.cause, in_python)}"
+            return self.study.finish(trial, DEAD, value=trained.best, note=note)
         return self.study.finish(trial, COMPLETE, value=trained.best)
 
     def _refuse_if_too_large(self, config: Config) -> None:
@@ -185,16 +188,6 @@ def _total(points: list[dict[str, int | float]] | None, trials: int | None) -> i
     if points is None:
         return TRIALS if trials is None else trials
     return len(points) if trials is None else min(trials, len(points))
-
-
-def _ground_rules(dataset: Dataset, rules: GroundRules | str | Path | None, base: Config) -> GroundRules | None:
-    if base.objective.rule_weight == 0 and base.objective.rule_prior == 0:
-        return None
-    if isinstance(rules, GroundRules):
-        return rules
-    from ukge.rule_sources import OWN, rules_for  # noqa: PLC0415 — the relational engine takes time to load
-
-    return rules_for(dataset, rules or OWN, base.sampling.tau)
 
 
 def _about(

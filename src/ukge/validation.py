@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ukge.evaluation.answers import SIDES, Asked, Known, Queries
 from ukge.evaluation.confidence import confidence_errors
 from ukge.evaluation.ndcg import ndcg
 from ukge.evaluation.predictions import Numbers, Predictor
-from ukge.evaluation.ranks import query_blocks, query_ranks, ranks_in
+from ukge.evaluation.ranks import query_ranks
 from ukge.graph.negatives import negative_links
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.registry import Registry
@@ -120,31 +121,20 @@ class NdcgMetric(Metric):
 
     def __init__(self, validation: Validation) -> None:
         super().__init__(validation)
-        known = concat([validation.train, validation.val])
         val = validation.val
         drawn = np.random.Generator(np.random.Philox(validation.seed)).permutation(_query_keys(val))
         _, first = np.unique(drawn, return_index=True)
-        asked = np.sort(drawn[np.sort(first)[:MOST_QUERIES]])
-        keys = _query_keys(known)
-        place = np.clip(np.searchsorted(asked, keys), 0, len(asked) - 1)
-        wanted = np.flatnonzero(asked[place] == keys)
-        # A repeated fact counts once, with its last confidence: the same tail cannot stand at two ranks.
-        pairs = place[wanted].astype(np.int64) * known.n_entities + known.tail[wanted]
-        distinct, last = np.unique(pairs[::-1], return_index=True)
-        self.heads = (asked // known.n_relations).astype(np.int32)
-        self.relations = (asked % known.n_relations).astype(np.int32)
-        self.query = distinct // known.n_entities
-        self.tail = distinct % known.n_entities
-        self.gain = known.confidence[wanted][::-1][last]
+        head, relation = np.divmod(np.sort(drawn[np.sort(first)[:MOST_QUERIES]]), val.n_relations)
+        self.queries = Queries("tail", head.astype(np.int32), relation.astype(np.int32))
+        self.gains = Known(concat([validation.train, val]), "tail").answers(self.queries)
 
     def measure(self, model: Predictor) -> float:
         """Return the mean linear nDCG."""
-
-        def score(block: slice) -> Numbers:
-            return model.tail_scores(self.heads[block], self.relations[block])
-
-        ranks = query_ranks(score, len(self.heads), model.n_entities, self.query, self.tail)
-        return ndcg(ranks, self.gain, self.query).linear
+        queries, gains = self.queries, self.gains
+        ranks = query_ranks(
+            lambda block: queries.scores(model, block), len(queries), model.n_entities, gains.query, gains.entity
+        )
+        return ndcg(ranks, gains.confidence, gains.query).linear
 
 
 @metrics.register("mrr")
@@ -160,50 +150,15 @@ class Mrr(Metric):
         if len(facts) > MOST_QUERIES:
             rng = np.random.Generator(np.random.Philox(validation.seed))
             facts = facts[np.sort(rng.choice(len(facts), MOST_QUERIES, replace=False))]
-        self.facts = facts
         known = concat([validation.train, validation.val])
-        n = known.n_entities
-        self.tails = _known_answers(facts.relation, facts.head, known.relation, known.head, known.tail, n)
-        self.heads = _known_answers(facts.relation, facts.tail, known.relation, known.tail, known.head, n)
+        self.asked = [Asked.of(facts, side) for side in SIDES]
+        self.known = [Known(known, each.queries.side).answers(each.queries) for each in self.asked]
 
     def measure(self, model: Predictor) -> float:
         """Return the mean reciprocal rank over both sides."""
-        facts = self.facts
-        reciprocal = 0.0
-        for block in query_blocks(len(facts), model.n_entities):
-            head, relation, tail = facts.head[block], facts.relation[block], facts.tail[block]
-            rows = np.arange(len(head))
-            for scores, own, (offsets, known) in (
-                (model.tail_scores(head, relation), tail, self.tails),
-                (model.head_scores(relation, tail), head, self.heads),
-            ):
-                first, last = offsets[block.start], offsets[block.stop]
-                skip = offsets[block.start : block.stop + 1] - first
-                reciprocal += float(np.sum(1.0 / ranks_in(scores, rows, own, skip, known[first:last])))
-        return reciprocal / (2 * len(facts))
+        ranks = [asked.ranks(model, known).filtered for asked, known in zip(self.asked, self.known, strict=True)]
+        return float(np.mean(1.0 / np.concatenate(ranks)))
 
 
 def _query_keys(graph: UncertainGraph) -> npt.NDArray[np.int64]:
     return graph.head.astype(np.int64) * graph.n_relations + graph.relation
-
-
-def _known_answers(
-    relation: npt.NDArray[np.int32],
-    entity: npt.NDArray[np.int32],
-    known_relation: npt.NDArray[np.int32],
-    known_entity: npt.NDArray[np.int32],
-    answer: npt.NDArray[np.int32],
-    n_entities: int,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-    """Return for each query the distinct known answers, as offsets and entities."""
-    keys = known_relation.astype(np.int64) * n_entities + known_entity
-    order = np.lexsort((answer, keys))
-    keys, answers = keys[order], answer[order]
-    fresh = np.ones(len(keys), dtype=np.bool_)
-    fresh[1:] = (keys[1:] != keys[:-1]) | (answers[1:] != answers[:-1])
-    keys, answers = keys[fresh], answers[fresh]
-    asked = relation.astype(np.int64) * n_entities + entity
-    first, last = np.searchsorted(keys, asked, side="left"), np.searchsorted(keys, asked, side="right")
-    offsets = np.concatenate([[0], np.cumsum(last - first)])
-    within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], last - first)
-    return offsets, answers[np.repeat(first, last - first) + within]

@@ -69,7 +69,7 @@ def test_a_short_epoch_shows_what_it_ended_with(hands: Hands) -> None:
     assert shown.bar.tasks[0].fields["news"] == "starting"
     hands.now += 1.0
     shown.on_epoch(event(1))
-    assert shown.bar.tasks[0].fields["news"] == "epoch 1/10  18 s left  loss 0.50000  2k facts/s"
+    assert shown.bar.tasks[0].fields["news"] == "epoch 1/10  18 s left  loss 0.5000  2k facts/s"
     assert shown.bar.tasks[0].percentage == pytest.approx(10.0)
 
 
@@ -83,8 +83,8 @@ def test_a_log_file_gets_lines_with_share_and_time_left(hands: Hands) -> None:
             progress.on_epoch(event(epoch, 0.25 if epoch == 3 else None))
     assert written(console) == [
         "ppi5k",
-        "epoch 1/10 (10%)  loss 0.50000  2k facts/s  18 s left",
-        "epoch 3/10 (30%)  loss 0.50000  mse 0.25000  2k facts/s  14 s left",
+        "epoch 1/10 (10%)  loss 0.5000  2k facts/s  18 s left",
+        "epoch 3/10 (30%)  loss 0.5000  mse 0.25000  2k facts/s  14 s left",
     ]
 
 

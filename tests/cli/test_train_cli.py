@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from ukge.cli import app
 from ukge.cli.console import as_flag
+from ukge.cli.exit_codes import ExitCode
 from ukge.config import knobs, read_config
 from ukge.errors import ConfigError, DataError, RunError
 from ukge.estimator import UKGE
@@ -33,7 +36,7 @@ def test_train_a_file_and_load_the_run(facts: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
     assert told["run"] == str(tmp_path / "run")
-    assert (told["metric"], told["epochs"]) == ("mse", 4)
+    assert (told["metric"], told["epochs"], told["collapsed"]) == ("mse", 4, None)
     assert 0 < told["best"] < 1
     assert read_config(tmp_path / "run" / "config.toml").optimiser.lr == 0.02
     model = UKGE.load(tmp_path / "run")
@@ -65,6 +68,36 @@ def test_resume_needs_no_more_than_the_run(facts: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["epochs"] == 4
     assert (out / "weights.safetensors").read_bytes() == before
+
+
+def test_a_training_that_learnt_nothing_ends_with_a_code_of_its_own(facts: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    dead = ["--dim", "8", "--epochs", "40", "--batch-size", "128", "--lr", "0.01", "--l2", "2", "--quiet"]
+    result = runner.invoke(app, ["train", str(facts), "--out", str(out), *dead])
+    assert result.exit_code == ExitCode.DEAD
+    assert "the run is in" in result.stdout.replace("\n", " ")
+    what, hint = result.stderr.strip().splitlines()[-2:]
+    assert re.match(r"Nothing learnt: the predictions of 210 validation facts .* between 0\.\d+ and 0\.\d+: ", what)
+    assert what.endswith("so --l2 2 is too high")
+    assert hint == "What to do: Train again with a tenth of it: --l2 0.2."
+    again = runner.invoke(app, ["train", "--resume", str(out), "--json", "--quiet"])
+    assert again.exit_code == ExitCode.DEAD
+    told = json.loads(again.stdout)["collapsed"]
+    assert told == {
+        "what": what.removeprefix("Nothing learnt: "),
+        "hint": hint.removeprefix("What to do: "),
+        "harmless": False,
+    }
+
+
+def test_one_number_for_data_of_one_number_is_a_note(tmp_path: Path) -> None:
+    world = generate(n_entities=200, n_facts=1000, seed=1).graph
+    write(world.with_confidence(np.full(1000, 0.9)), tmp_path / "sure.tsv")
+    settings = ["--model", "ukge-n", "--dim", "8", "--epochs", "60", "--batch-size", "128", "--lr", "0.05", "--l2", "2"]
+    result = runner.invoke(app, ["train", str(tmp_path / "sure.tsv"), "--out", str(tmp_path / "run"), *settings])
+    assert result.exit_code == 0, result.output
+    assert "Note: the predictions" in result.stderr
+    assert "there is nothing else to learn. Nothing has to be done." in result.stderr
 
 
 def test_a_run_is_replaced_only_by_force(facts: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ukge.cli import app
+from ukge.cli.exit_codes import ExitCode
 from ukge.errors import UkgeError
 from ukge.graph.synthetic import generate
 from ukge.graph.writers import write
@@ -120,3 +122,14 @@ def test_a_search_killed_at_any_moment_goes_on_with_the_same_command(facts: Path
     assert ended(gone_on) == ended(whole)
     assert [trial["state"] for trial in gone_on["trials"]].count("interrupted") <= 1
     assert (tmp_path / "cut" / "best.toml").read_bytes() == (tmp_path / "whole" / "best.toml").read_bytes()
+
+
+def test_a_search_that_finds_nothing_alive_says_so(facts: Path, tmp_path: Path) -> None:
+    dead = ("--dim", "8", "--batch-size", "64", "--epochs", "60", "--rules", "none", "--l2", "5", "--lr", "0.01")
+    arguments = ["tune", str(facts), "--out", str(tmp_path / "study"), "--threads", "1", "--space", "near", *dead]
+    result = CliRunner().invoke(app, [*arguments, "--negative-weight", "1", "--quiet"])
+    assert result.exit_code == ExitCode.DEAD
+    shown = " ".join(result.stdout.split())
+    assert re.search(r"trials 0, 1, 2\b.* dead: one prediction for everything: the embeddings have shrunk", shown)
+    assert "Nothing learnt: no trial ended with more than one prediction for everything" in result.stderr
+    assert not (tmp_path / "study" / "best.toml").exists()

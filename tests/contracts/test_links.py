@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -23,6 +24,8 @@ def test_predictions_are_bounded_and_ordered_as_the_ranking_sign_says(
     w, b = torch.tensor(weight, dtype=torch.float64), torch.tensor(bias, dtype=torch.float64)
     predicted = link.predict(plausibility, w, b)
     assert (predicted.diff() * link.ranking_sign(weight) >= -1e-12).all()
+    from_numpy = link.predict(plausibility.numpy(), w.numpy(), b.numpy())
+    np.testing.assert_allclose(from_numpy, predicted.numpy(), rtol=1e-12, atol=1e-300)
     if link.bounded:
         assert predicted.min() >= 0
         assert predicted.max() <= 1

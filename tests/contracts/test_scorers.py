@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -35,6 +36,23 @@ def test_all_scoring_paths_agree(name: str, block: int, monkeypatch: pytest.Monk
             torch.testing.assert_close(scorer.compare(head_query, head), expected)
             torch.testing.assert_close(scorer.compare_all(tail_query, tail).diagonal(), expected)
             torch.testing.assert_close(scorer.compare_all(head_query, head).diagonal(), expected)
+
+
+@pytest.mark.parametrize("block", [1, 64, base.BLOCK])
+@pytest.mark.parametrize("name", scorers.names())
+def test_a_formula_gives_the_same_from_either_library(name: str, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "BLOCK", 32 * block)  # NumPy's blocks are that much smaller
+    scorer = scorers.get(name)
+    head, relation, tail = rows(name, 7)
+    arrays = [each.numpy() for each in (head, relation, tail)]
+    tail_query, head_query = scorer.tail_query(head, relation), scorer.head_query(relation, tail)
+    queries = scorer.tail_query(*arrays[:2]), scorer.head_query(*arrays[1:])
+    found = (*queries, scorer.plausibility(*arrays), scorer.compare_all(queries[0], arrays[2]))
+    expected = (tail_query, head_query, scorer.plausibility(head, relation, tail), scorer.compare_all(tail_query, tail))
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs.numpy(), rtol=1e-12)
+        assert ours.dtype == np.float64
+    assert scorer.compare(queries[0].astype(np.float32), arrays[2].astype(np.float32)).dtype == np.float32
 
 
 @pytest.mark.parametrize("name", scorers.names())

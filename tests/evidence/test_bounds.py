@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from crepes import ConformalRegressor
 
-from ukge.evidence.bounds import Bounds
+from ukge.errors import UkgeWarning
+from ukge.evidence.bounds import Bounds, error_quantiles
 from ukge.evidence.settings import EvidenceSettings
 
 
@@ -55,3 +58,44 @@ def test_bands_are_of_a_size_even_where_many_facts_have_one_prediction() -> None
     assert len(np.unique(bands[predicted == 0.4])) == 1
     even = replace(bounds, predicted=rng.random(10_000))
     np.testing.assert_array_equal(np.bincount(even.bands(even.predicted)), 2_000)
+
+
+@pytest.mark.parametrize("coverage", [0.01, 0.5, 0.8, 0.9, 0.95, 0.99, 0.9999])
+@pytest.mark.parametrize("n", [1, 2, 9, 10, 99, 100, 1000])
+def test_quantiles_are_those_of_another_hand(n: int, coverage: float) -> None:
+    rng = np.random.default_rng(n)
+    error, expected = rng.normal(size=n), rng.random(n) + 0.01
+    error[rng.random(n) < 0.2] = 0.0
+    predicted, difficulty = rng.random(50), rng.random(50) + 0.01
+    for bins in (1, 4):
+        own, asked = rng.integers(bins, size=n), rng.integers(bins, size=50)
+        asked = asked[np.isin(asked, own)]
+        predicted, difficulty = predicted[: len(asked)], difficulty[: len(asked)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it warns where bounds are infinite
+            theirs = ConformalRegressor().fit(error, sigmas=expected, bins=own if bins > 1 else None)
+            low, high = theirs.predict_int(
+                predicted, sigmas=difficulty, bins=asked if bins > 1 else None, confidence=coverage
+            ).T
+        reach = error_quantiles(np.abs(error) / expected, own, asked, coverage) * difficulty
+        np.testing.assert_array_equal(predicted - reach, low)
+        np.testing.assert_array_equal(predicted + reach, high)
+
+
+def test_of_nineteen_errors_three_quarters_stay_within_the_fifth_largest() -> None:
+    error = np.arange(1.0, 20.0)
+    one = np.zeros(19, dtype=np.int64)
+    assert error_quantiles(error, one, one[:1], 0.75).tolist() == [15.0]
+    assert error_quantiles(error, one, one[:1], 0.96).tolist() == [np.inf]
+
+
+def test_facts_like_no_fact_with_a_known_error_have_no_bounds() -> None:
+    # Of the relation asked for nothing was calibrated, nor of any other small one: from 0 to 1, not from 0 to 0.
+    n = 400
+    columns, predicted = np.zeros((n, 2), dtype=np.float32), np.full(n, 0.5)
+    chosen = EvidenceSettings(iterations=1, folds=2)
+    bounds = Bounds.fit(columns, predicted, predicted, np.zeros(n, dtype=np.int32), chosen)
+    with pytest.warns(UkgeWarning, match="1 of 2 intervals are from 0 to 1"):
+        low, high = bounds.interval(columns[:2], predicted[:2], np.array([0, 7]), 0.9, "relation")
+    assert (low[1], high[1]) == (0.0, 1.0)
+    assert (low[0], high[0]) == (0.5, 0.5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,10 @@ from ukge.evaluation.evaluate import evaluate, prepare
 from ukge.evaluation.protocols import Settings
 from ukge.evidence import Evidence, EvidenceSettings
 from ukge.evidence.candidates import Asking, known_answers, propose
+from ukge.evidence.evidence import GATHERING
 from ukge.evidence.mixture import mixed_negatives
 from ukge.evidence.ranking import TIED, model_scores
+from ukge.evidence.settings import Changes, HeadChanges
 from ukge.graph.dataset import Dataset
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
@@ -268,7 +270,7 @@ def test_another_head_over_the_same_evidence_is_the_one_a_new_fit_gives(
     with pytest.raises(DataError, match="are not those that the evidence was gathered from"):
         evidence.refit(replace(dataset, train=dataset.train[:-1]))
     with pytest.raises(ConfigError, match="min_hit_ratio cannot be changed"):
-        evidence.refit(dataset, min_hit_ratio=0.2)
+        evidence.refit(dataset, min_hit_ratio=0.2)  # type: ignore[call-arg]
 
 
 def test_answers_of_the_same_confidence_are_in_the_order_of_the_model(dataset: Dataset, small: dict[str, Any]) -> None:
@@ -308,3 +310,28 @@ def test_strong_facts_are_told_from_weak_ones_and_from_false_links(evidence: Evi
     weak = dataset.val[np.flatnonzero(dataset.val.confidence <= tau)]
     with pytest.raises(DataError, match="no validation fact has a confidence above"):
         evidence.strong(replace(dataset, val=weak), tau)
+
+
+def test_the_keywords_are_the_settings() -> None:
+    assert get_type_hints(Changes) == get_type_hints(EvidenceSettings)
+    assert set(get_type_hints(HeadChanges)) == set(get_type_hints(EvidenceSettings)) - GATHERING
+    with pytest.raises(ConfigError, match=r"unknown setting 'leafs' of evidence\nWhat to do: Did you mean 'leaves'\?"):
+        EvidenceSettings().replace(leafs=3)  # type: ignore[call-arg]
+
+
+def test_evidence_answers_in_the_shape_of_the_question(evidence: Evidence, dataset: Dataset) -> None:
+    some = dataset.test[:5]
+    expected = evidence.predict(some)
+    assert evidence.predict(some[0]) == expected[0]
+    frame = some.facts("pandas")
+    answered = evidence.predict(frame)
+    np.testing.assert_array_equal(answered["confidence"], expected)
+    np.testing.assert_array_equal(answered["given"], some.confidence)
+
+
+def test_evidence_says_what_it_is(evidence: Evidence, dataset: Dataset) -> None:
+    known = f"about {len(dataset.train):,} known facts"
+    mse = evidence.unseen_errors()["mse"]
+    expected = f"Evidence(ukge-rect and {len(evidence.feature_names)} columns {known}; mse on unseen facts {mse:.5f})"
+    assert repr(evidence) == expected
+    assert f"{mse:.3f}" in evidence._repr_html_()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -13,11 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from ukge.graph.audit import Audit, Baseline, audit
+from ukge.graph.audit import Audit, Baseline, NameCounts, audit
 from ukge.graph.audit import html as html_page
 from ukge.graph.audit import text as text_page
 from ukge.graph.catalogue import read_folder
 from ukge.graph.dataset import Dataset
+from ukge.graph.split import split
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
 
@@ -182,11 +185,114 @@ def test_headlines_say_so_when_nothing_leaks() -> None:
     assert "None of the 1 negative links is a fact of the graph." in lines
 
 
-def printed(found: Audit) -> str:
-    console = Console(file=StringIO(), width=100)
+def test_a_symmetric_graph_is_to_be_cut_leak_safe() -> None:
+    names = [f"p{number}" for number in range(6)]
+    both = UncertainGraph.from_facts([(a, "binds", b, 0.5) for a in names for b in names if a != b])
+    [line] = [line for line in audit(both).headlines() if "symmetric" in line]
+    assert line.startswith("1 relation is symmetric in at least 90 % of the facts: binds. A random cut would give")
+    cut = audit(split(both, leak_safe=True)).headlines()
+    assert not any("random cut" in line for line in cut)
+
+
+def printed(found: Audit, width: int = 100) -> str:
+    console = Console(file=StringIO(), width=width)
     console.print(text_page.render(found))
     assert isinstance(console.file, StringIO)
     return console.file.getvalue()
+
+
+def in_columns(text: str, title: str, columns: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Read a printed table: each row by its first cell, and in it each cell by the header it stands under."""
+    lines = text.splitlines()
+    first = lines.index(next(line for line in lines if line.startswith(title))) + 1
+    ends, at = [], 0
+    for column in columns:
+        at = lines[first].index(column, at) + len(column)
+        ends.append(at)
+    rows = {}
+    for line in lines[first + 1 :]:
+        if not line.strip():
+            break
+        cells = [line[: line.find("  ")], *(line[:end].rsplit("  ", 1)[-1].strip() for end in ends[1:])]
+        rows[cells[0]] = dict(zip(columns, cells, strict=True))
+    return rows
+
+
+def test_each_cell_of_the_printed_tables_stands_under_its_header(found: Audit) -> None:
+    text = printed(found)
+    columns = ["part", "rows", "distinct", "mean", "std", "median", "most often"]
+    parts = in_columns(text, "Facts and their confidences", columns)
+    assert parts["train"] == {
+        "part": "train",
+        "rows": "5",
+        "distinct": "4",
+        "mean": "0.640",
+        "std": "0.287",
+        "median": "0.600",
+        "most often": "0.2 (20.0 %)",
+    }
+    assert parts["all"]["median"] == "0.550"
+    twins = in_columns(text, "Held-out facts", ["part", "as it is", "gap", "inverted", "its entity pair"])
+    assert twins["test"]["gap"] == "0.300"
+    assert twins["test"]["inverted"] == "25.0 % (1)"
+    assert twins["test"]["its entity pair"] == "75.0 % (3)"
+    relations = in_columns(text, "Relations", ["relation", "facts", "inverse is a fact too", "gap"])
+    assert relations["likes"] == {"relation": "likes", "facts": "5", "inverse is a fact too": "80.0 %", "gap": "0.450"}
+    baselines = in_columns(text, "Trivial baselines", ["without a model", "test MSE", "+ neg. MSE", "+ neg. MAE"])
+    constant = baseline(found, "constant, with negatives")
+    assert constant.with_negatives is not None
+    assert baselines["constant, with negatives"]["test MSE"] == f"{constant.positives.mse:.4f}"
+    assert baselines["constant, with negatives"]["+ neg. MAE"] == f"{constant.with_negatives.mae:.4f}"
+
+
+def test_each_cell_of_the_page_stands_under_its_header(found: Audit) -> None:
+    tables = [
+        [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", table)]
+        for table in re.findall(r"<table>(.*?)</table>", html_page.render(found), re.DOTALL)
+    ]
+    assert len(tables) == 7
+    for header, *rows in tables:
+        assert {len(row) for row in rows} == {len(header)}
+    header, train, *_ = tables[0]
+    assert dict(zip(header, train, strict=True)) == {
+        "part": "train",
+        "rows": "5",
+        "distinct triples": "4",
+        "mean": "0.640",
+        "std": "0.287",
+        "median": "0.600",
+        "lowest": "0.200",
+        "highest": "1.000",
+        "most often": "0.2 (20.0 %)",
+    }
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_no_row_of_the_printed_tables_is_cut_or_broken(found: Audit, width: int) -> None:
+    text = printed(found, width)
+    assert "…" not in text
+    for line in text.splitlines():
+        assert len(line) <= width
+    rows = [line.rstrip() for line in text.splitlines()]
+    for name in ("train", "val", "test", "all"):
+        assert any(row.startswith(name) and row.endswith("%)") for row in rows)
+    for each in found.baselines:
+        assert any(row.startswith(each.name) and row.endswith(f"{each.with_negatives.mae:.4f}") for row in rows)  # type: ignore[union-attr]
+
+
+def test_a_graph_without_news_begins_with_its_tables() -> None:
+    lonely = audit(graph([(A, LIKES, B, 0.1), (B, KNOWS, C, 0.2)]), name="two")
+    quiet = replace(lonely, entities=NameCounts(3, 3), whole=replace(lonely.whole, mode_share=0.0))
+    assert quiet.headlines() == ()
+    first, gap, title = (line.rstrip() for line in printed(quiet).splitlines()[:3])
+    assert (first, gap) == ("Audit of two   2 facts, 3 entities, 2 relations", "")
+    assert title == "Facts and their confidences"
+
+
+def test_one_of_a_thing_is_told_as_one() -> None:
+    one = audit(UncertainGraph.from_facts([("a", "r", "a", 0.5)]), name="one")
+    assert "1 fact, 1 entity, 1 relation\n" in printed(one)
+    assert "1 fact · 1 entity · 1 relation<" in html_page.render(one)
 
 
 def test_names_that_look_like_markup_stay_text() -> None:

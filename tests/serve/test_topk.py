@@ -18,8 +18,7 @@ from ukge.serve.deadlines import Deadline, TimeLimitError
 from ukge.serve.index import FOLDER, ApproximateSearch, approximate
 from ukge.serve.snapshot import Snapshot
 from ukge.serve.topk import ExactSearch, Wanted
-from ukge.serve.weights import Weights, mapped
-from ukge.storage import load_arrays
+from ukge.serve.weights import Weights
 
 
 def random_weights(scorer: str, n: int = 97, dim: int = 8, weight: float = 1.5) -> Weights:
@@ -81,18 +80,6 @@ def test_the_search_stops_at_its_deadline() -> None:
     weights = random_weights("distmult")
     with pytest.raises(TimeLimitError):
         ExactSearch(weights).search([Wanted(weights.tail_query(0, 0), 1)], Deadline(-1))
-
-
-def test_mapped_weights_are_those_of_the_file(run: Path) -> None:
-    arrays, _ = load_arrays(run / "weights.safetensors")
-    found = mapped(run / "weights.safetensors")
-    assert found.keys() == arrays.keys()
-    for name, array in arrays.items():
-        assert isinstance(found[name], np.memmap)
-        assert np.array_equal(found[name], array)
-    before = (run / "weights.safetensors").read_bytes()
-    found["entity"][0, 0] += 1
-    assert (run / "weights.safetensors").read_bytes() == before
 
 
 @pytest.fixture

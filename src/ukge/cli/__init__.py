@@ -11,7 +11,7 @@ import typer
 from ukge.cli.audit import audit
 from ukge.cli.compare import compare
 from ukge.cli.complete import EXCLUDED, complete
-from ukge.cli.console import fail, note
+from ukge.cli.console import as_flag, fail, note
 from ukge.cli.data import app as data_app
 from ukge.cli.demo import demo
 from ukge.cli.doubt import doubt
@@ -103,7 +103,7 @@ def _tell(
     line: str | None = None,
 ) -> None:
     """Show our own warnings as notes to the user, and those of others as Python does."""
-    if issubclass(category, UkgeWarning):
-        note(str(message))
+    if isinstance(message, UkgeWarning):
+        note(message.worded(as_flag))
     else:
         (file or sys.stderr).write(warnings.formatwarning(message, category, filename, lineno, line))

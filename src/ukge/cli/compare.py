@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ukge.cli.console import out, print_json
+from ukge.cli.console import as_flag, out, print_json
 from ukge.cli.evaluate import AsJson, Data, Protocol, Replicates, Seed, Tau, judge, prepared
 from ukge.cli.reading import Reading
 
@@ -38,10 +38,10 @@ def compare(
         groups.setdefault(opened.data_key, []).append(opened)
     found = [judge(prepared(group, protocol, tau, seed), _named(group), replicates, seed) for group in groups.values()]
     if as_json:
-        print_json([each.to_dict() for each in found])
+        print_json([each.to_dict(as_flag) for each in found])
         return
     for each in found:
-        out().print(render(each))
+        out().print(render(each, as_flag))
 
 
 def _named(group: Sequence[OpenedRun]) -> dict[str, OpenedRun]:

@@ -55,6 +55,7 @@ def complete(
     from ukge.graph.formats import format_of_path
     from ukge.graph.writers import write, writers
     from ukge.graph.writers.tables import is_table
+    from ukge.progress import WorkProgress
 
     facts_only = out_file if out_file is not None and not is_table(out_file) else None
     if facts_only is None:
@@ -63,7 +64,7 @@ def complete(
         format_of_path(facts_only, writers)
     evidence = Evidence.load(run)
     seen = [reading.read(path) for path in exclude or ()]
-    with err().status("") as status:
+    with WorkProgress(err()) as progress:
         found = complete_graph(
             evidence,
             relations=relation,
@@ -73,7 +74,7 @@ def complete(
             k=k,
             typed=typed,
             seen=seen,
-            tell=status.update,
+            tell=progress.tell,
         )
         table = _judged(evidence, found, coverage, reasons)
     if not len(found):

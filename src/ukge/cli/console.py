@@ -12,7 +12,12 @@ from ukge.errors import UkgeError
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
+    from ukge.graph.audit.leaks import Leaks
+
+GAP = 2
 PIPE_WIDTH = 140
 
 FLAGS = {"scale": "normalise", "overwrite": "force", "directory": "out"}
@@ -34,6 +39,21 @@ def out() -> Console:
     return Console(highlight=False, soft_wrap=True, width=PIPE_WIDTH)
 
 
+def plain_table(title: str = "") -> Table:
+    """Return a table without lines: columns with two blanks between them, under dim names."""
+    from rich.table import Table
+
+    return Table(
+        title=title or None,
+        title_justify="left",
+        title_style="bold",
+        header_style="dim",
+        box=None,
+        pad_edge=False,
+        padding=(0, GAP, 0, 0),
+    )
+
+
 def err() -> Console:
     """Return the console for messages, warnings and progress."""
     from rich.console import Console
@@ -45,18 +65,40 @@ def note(text: str, console: Console | None = None) -> None:
     """Tell the user something that is no result and no error."""
     from rich.text import Text
 
-    (console or err()).print(Text("Note: ", style="bold yellow") + Text(text), soft_wrap=True)
+    _speak(console or err(), Text("Note: ", style="bold yellow") + Text(text))
 
 
 def fail(error: UkgeError) -> None:
     """Print an error as what is wrong and what to do, without a traceback."""
+    complain("Error", *error.worded(as_flag))
+
+
+def complain(kind: str, what: str, hint: str | None) -> None:
+    """Print what is wrong and what to do."""
     from rich.text import Text
 
     console = err()
-    what, hint = error.worded(as_flag)
-    console.print(Text("Error: ", style="bold red") + Text(what), soft_wrap=True)
+    _speak(console, Text(f"{kind}: ", style="bold red") + Text(what))
     if hint:
-        console.print(Text("What to do: ", style="bold") + Text(hint), soft_wrap=True)
+        _speak(console, Text("What to do: ", style="bold") + Text(hint))
+
+
+def _speak(console: Console, text: Text) -> None:
+    """Print a sentence: on a terminal its lines end between words, elsewhere it is one line, for tools that search."""
+    if console.is_terminal:
+        console.print(text, overflow="fold")
+    else:
+        console.print(text, soft_wrap=True)
+
+
+def tell_leaks(leaks: Leaks, console: Console) -> None:
+    """Print what train gives away of the held-out facts, and what to do about it."""
+    from rich.text import Text
+
+    for line in leaks.lines():
+        _speak(console, Text(line))
+    if hint := leaks.hint(as_flag):
+        _speak(console, Text("What to do: ", style="bold") + Text(hint))
 
 
 def as_flag(name: str, value: str | None) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ukge.cli.console import note, out, print_json
+from ukge.cli.console import note, out, plain_table, print_json, tell_leaks
 from ukge.cli.prepare import prepare
 from ukge.cli.reading import Data, Reading, with_reading
 
@@ -175,6 +175,7 @@ def split(
     reading: Reading,
 ) -> None:
     """Cut a file of facts into train, validation and test."""
+    from ukge.graph.audit.leaks import find_leaks
     from ukge.graph.catalogue import save_dataset
     from ukge.graph.negatives import with_negatives
     from ukge.graph.split import split as split_graph
@@ -184,11 +185,13 @@ def split(
     if negatives is not None:
         dataset = with_negatives(dataset, negatives, seed)
     save_dataset(dataset, directory, overwrite=force)
+    leaks = find_leaks(dataset)
     if json:
-        print_json({**_sizes(dataset), "path": str(directory)})
+        print_json({**_sizes(dataset), "path": str(directory), "leaks": leaks.to_dict()})
         return
     sizes = ", ".join(f"{what} {value:,}" for what, value in _sizes(dataset).items() if isinstance(value, int))
     out().print(f"wrote {directory}: {sizes}", markup=False)
+    tell_leaks(leaks, out())
 
 
 @app.command("generate")
@@ -255,12 +258,10 @@ def _sizes(dataset: Dataset) -> dict[str, Any]:
 
 
 def _table(*columns: str, text: int = 1) -> Any:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table = plain_table()
     for at, column in enumerate(columns):
         number = at >= text and column in ("entities", "relations", "facts", "value", "confidence")
-        table.add_column(column, justify="right" if number else "left", header_style="dim", overflow="fold")
+        table.add_column(column, justify="right" if number else "left", overflow="fold")
     return table
 
 

@@ -57,12 +57,12 @@ def demo(
     directory.mkdir(parents=True, exist_ok=True)
     write(graph, directory / "world.tsv")
     size = f"{len(graph):,} facts over {graph.n_entities:,} entities and {graph.n_relations:,} relations"
-    console.print(f"   {size}, for example:", markup=False)
+    _say(console, f"{size}, for example:")
     for fact in graph[:3]:
-        console.print(f"   ({fact.head}, {fact.relation}, {fact.tail})  {fact.confidence:.3f}", markup=False)
-    console.print(f"   {len(world.planted_rules)} rules were planted in it, for example:", markup=False)
+        _say(console, f"({fact.head}, {fact.relation}, {fact.tail})  {fact.confidence:.3f}")
+    _say(console, f"{len(world.planted_rules)} rules were planted in it, for example:")
     for rule in world.planted_rules[:3]:
-        console.print(f"   {rule}", markup=False)
+        _say(console, str(rule))
     console.print()
     console.print(histogram(audit(graph).whole))
 
@@ -92,7 +92,7 @@ def demo(
     _step(console, 6, "Judge it: confidence, ranking, strong facts", command)
     plan, judged = _judge(console, safe, model)
 
-    _step(console, 7, "Ask what was never seen", f'UKGE.load("{directory}/run").predict([(head, relation, tail), …])')
+    _step(console, 7, "Ask what was never seen", f"ukge predict {directory}/run FACTS.tsv --out judged.tsv")
     _ask(console, world, safe, model)
     _report(console, directory, plan, judged, model)
 
@@ -110,32 +110,27 @@ def _mine(console: Console, world: World, dataset: Dataset, directory: Path) -> 
     planted = {parse_rule(text).canonical() for text in world.planted_rules}
     following = {parse_rule(text).canonical() for text in world.implied_rules}
     wrong = len(found - planted - following)
-    console.print(
-        f"   {len(found)} rules: {len(found & planted)} of the {len(planted)} planted ones, "
+    _say(
+        console,
+        f"{len(found)} rules: {len(found & planted)} of the {len(planted)} planted ones, "
         f"{len(found & following - planted)} that follow from them, {wrong} others. The surest:",
-        markup=False,
     )
     for scored in mined.scored[:3]:
         body = " & ".join(str(atom) for atom in scored.rule.body)
         told = f"{body} -> {scored.rule.head}  hit ratio {scored.measures.hit_ratio:.0%}"
-        console.print(f"   {told}", markup=False)
+        _say(console, told)
     return from_rules(dataset.train, weighted, TAU)
 
 
 def _train(dataset: Dataset, rules: GroundRules | None, directory: Path) -> UKGE:
     from shutil import rmtree
 
-    from ukge.cli.console import err
     from ukge.estimator import UKGE
-    from ukge.progress import TrainingProgress
 
     run = directory / "run"
     rmtree(run, ignore_errors=True)
-    with TrainingProgress(err(), "ukge-rect", quiet=False) as progress:
-        reference = str((directory / "leak-safe").resolve())
-        return UKGE("ukge-rect", **TRAINING).fit(
-            dataset, rules=rules, out=run, reference=reference, callbacks=[progress.on_epoch]
-        )
+    reference = str((directory / "leak-safe").resolve())
+    return UKGE("ukge-rect", **TRAINING).fit(dataset, rules=rules, out=run, reference=reference, progress=True)
 
 
 def _judge(console: Console, dataset: Dataset, model: UKGE) -> tuple[Plan, Evaluation]:
@@ -175,11 +170,11 @@ def _ask(console: Console, world: World, dataset: Dataset, model: UKGE) -> None:
         fact = dataset.test[int(row)]
         table.add_row(f"   ({fact.head}, {fact.relation}, {fact.tail})", f"{predicted[row]:.2f}", f"{true[row]:.2f}")
     console.print(table)
-    console.print(
-        f"   Error against the true confidence of {len(facts):,} unseen facts, half of them negative links: "
-        f"MSE {np.mean((predicted - true) ** 2):.4f};\n   knowing which links are negative and giving all others "
+    _say(
+        console,
+        f"Error against the true confidence of {len(facts):,} unseen facts, half of them negative links: "
+        f"MSE {np.mean((predicted - true) ** 2):.4f}; knowing which links are negative and giving all others "
         f"their mean would reach {np.mean((constant - true) ** 2):.4f}.",
-        markup=False,
     )
 
 
@@ -200,7 +195,18 @@ def _report(console: Console, directory: Path, plan: Plan, judged: Evaluation, m
 def _step(console: Console, number: int, title: str, command: str) -> None:
     from rich.text import Text
 
-    console.print(Text.assemble("\n", (f"{number}. {title}", "bold"), ("   " + command, "dim")))
+    console.print(Text.assemble("\n", (f"{number}. {title}", "bold")))
+    _say(console, f"$ {command}", style="dim")
+
+
+def _say(console: Console, text: str, *, bullet: str = "", style: str = "") -> None:
+    """Print a paragraph, indented; a line that is too long for the terminal goes on below its first word."""
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid()
+    grid.add_row(f"   {bullet}", Text(text, style=style, overflow="fold"))
+    console.print(grid)
 
 
 def _audit(console: Console, dataset: Dataset, directory: Path) -> None:
@@ -209,7 +215,7 @@ def _audit(console: Console, dataset: Dataset, directory: Path) -> None:
 
     found = audit(dataset)
     for line in found.headlines():
-        console.print(f"   • {line}", markup=False)
+        _say(console, line, bullet="• ")
     page = directory / f"audit-{dataset.name}.html"
     write_text(page, render(found))
-    console.print(f"   The whole audit: {page}", markup=False, style="dim")
+    _say(console, f"The whole audit: {page}", style="dim")

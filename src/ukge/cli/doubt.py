@@ -29,10 +29,11 @@ def doubt(
 
     from ukge.evidence import Evidence
     from ukge.evidence.doubt import doubt as doubt_facts
+    from ukge.progress import WorkProgress
 
     check_out(out_file)
     evidence = Evidence.load(run)
-    with err().status("judging every observed fact by the others"):
-        found = doubt_facts(evidence, k=k, relations=relation)
+    with WorkProgress(err(), "judging every observed fact by the others") as progress:
+        found = doubt_facts(evidence, k=k, relations=relation, tell=progress.tell)
     table = pa.Table.from_pylist([{**asdict(each), "gap": each.gap} for each in found])
     deliver(table, out_file, as_json=as_json, shown=lambda: Text("\n".join(map(str, found))), what="facts")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ukge.cli.console import err, note, out, print_json
+from ukge.cli.console import as_flag, err, note, out, print_json
+from ukge.cli.predict import order_only
 from ukge.cli.reading import Reading
 from ukge.errors import ConfigError, RunError
 
@@ -78,13 +80,15 @@ def evaluate(
     predictor = _evidence_of(opened, protocol) if evidence else opened.model
     name = f"{opened.name}/evidence" if evidence else opened.name
     plan = prepared([opened], protocol, tau, seed)
+    if not evidence:
+        plan = remarked(plan, {name: opened})
     judged = _judged(plan, {name: predictor}, replicates, seed)
     if as_json:
-        print_json(judged.to_dict())
+        print_json(judged.to_dict(as_flag))
     else:
-        out().print(render(judged))
+        out().print(render(judged, as_flag))
     if report is not None:
-        page = write_report(report, judged, plan, predictor, name, opened.run.trace(), asked)
+        page = write_report(report, judged, plan, predictor, name, opened.run.trace(), asked, as_flag)
         note(f"wrote {page}")
 
 
@@ -102,8 +106,15 @@ def prepared(runs: Sequence[OpenedRun], protocol: str, tau: float | None, seed: 
     return prepare(runs[0].dataset, protocol, Settings(tau=own[0] if tau is None else tau, seed=seed))
 
 
+def remarked(plan: Plan, runs: Mapping[str, OpenedRun]) -> Plan:
+    """Return the plan with a note on each run that learnt an order: its errors are those of no confidences."""
+    notes = [text for name, each in runs.items() for text in order_only(each.run.config, name, each.run.path)]
+    return replace(plan, notes=(*plan.notes, *notes))
+
+
 def judge(plan: Plan, runs: Mapping[str, OpenedRun], replicates: int, seed: int) -> Evaluation:
     """Return the tables of the runs, telling on a terminal whose turn it is."""
+    plan = remarked(plan, runs)
     return _judged(plan, {name: each.model for name, each in runs.items()}, replicates, seed)
 
 
@@ -124,12 +135,12 @@ def _evidence_of(opened: OpenedRun, protocol: str) -> Predictor:
 def _judged(plan: Plan, predictors: Mapping[str, Predictor], replicates: int, seed: int) -> Evaluation:
     from ukge.evaluation.bootstrap import Bootstrap
     from ukge.evaluation.evaluate import evaluate as evaluate_plan
+    from ukge.progress import WorkProgress
 
-    console = err()
-    with console.status("") as status:
+    with WorkProgress(err()) as progress:
         return evaluate_plan(
             plan,
             predictors,
             bootstrap=Bootstrap(replicates, seed=seed),
-            tell=lambda name: status.update(f"{plan.protocol} on {plan.dataset.name}: {name}"),
+            tell=progress.tell,
         )

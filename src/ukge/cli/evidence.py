@@ -54,11 +54,12 @@ def fit(
     from ukge.evidence import Evidence, EvidenceSettings
     from ukge.evidence.evidence import DIRECTORY
     from ukge.evidence.settings import as_error
+    from ukge.progress import WorkProgress
 
     settings = EvidenceSettings(error=as_error(error), seed=seed, iterations=trees)
     dataset = _shared_data(runs, data, reading)
-    with err().status("") as status:
-        fitted = Evidence.fit(list(runs), dataset, settings=settings, tell=status.update)
+    with WorkProgress(err(), f"evidence of {len(dataset.train):,} facts") as progress:
+        fitted = Evidence.fit(list(runs), dataset, settings=settings, tell=progress.tell)
     place = out_dir or runs[0] / DIRECTORY
     fitted.save(place)
     for each in fitted.notes:

@@ -8,7 +8,8 @@ from typing import Any
 import typer
 
 from ukge.cli.flags import Command, flag, with_flags
-from ukge.config import Knob, knobs
+from ukge.config import knobs
+from ukge.knobs import Knob
 
 PANELS = {
     "model": "Model",

@@ -16,6 +16,7 @@ from ukge.errors import RunError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ukge.config import Config
     from ukge.estimator import UKGE
     from ukge.graph.readers.rows import Rows
 
@@ -74,11 +75,18 @@ def tell_unknown(table: pa.Table, what: str) -> None:
 
 def tell_if_order_only(estimator: UKGE, run: Path) -> None:
     """Say so where the confidences of a run's model are none."""
-    if not estimator.config.objective.learns_confidence:
-        note(
-            f"{estimator.model} learnt an order, not confidences ({estimator.config.objective.loss} loss): "
-            f"its numbers compare facts and mean nothing else (ukge evidence fit {run} makes confidences of them)"
-        )
+    for text in order_only(estimator.settings, estimator.model, run):
+        note(text)
+
+
+def order_only(config: Config, name: str, run: Path) -> list[str]:
+    """Return a sentence on a model that learnt an order; nothing where it learnt confidences."""
+    if config.objective.learns_confidence:
+        return []
+    return [
+        f"{name} learnt an order, not confidences ({config.objective.loss} loss): its numbers compare facts and mean "
+        f"nothing else (ukge evidence fit {run} makes confidences of them)"
+    ]
 
 
 def _by_evidence(

@@ -35,10 +35,11 @@ def prepare(
     from ukge.cli.reading import parse_columns
     from ukge.distributed.prepare import PrepareSettings
     from ukge.distributed.prepare import prepare as run
+    from ukge.progress import WorkProgress
 
     settings = PrepareSettings(val, test, seed, parse_columns(columns) if columns else None)
-    with err().status(f"preparing {source}"):
-        found = run(source, directory, settings, engine, overwrite=force)
+    with WorkProgress(err(), f"preparing {source}") as progress:
+        found = run(source, directory, settings, engine, overwrite=force, tell=progress.tell)
     if as_json:
         sizes = {"entities": found.n_entities, "relations": found.n_relations, "facts": dict(found.facts)}
         print_json({"directory": str(directory), **sizes})

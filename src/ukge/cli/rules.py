@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ukge.logic.mining import MinedRules
     from ukge.logic.rules import Rule
 
+
 rules_app = typer.Typer(help="Mine rules, look at them, measure them, ground them.", no_args_is_help=True)
 
 Rules = Annotated[
@@ -84,6 +85,7 @@ def mine(
     """Find all rules of the training facts, measure them, and print the best."""
     from ukge.logic.mining import MiningSettings
     from ukge.logic.mining import mine as find
+    from ukge.progress import WorkProgress
 
     dataset = _open(data, reading)
     asked = MiningSettings(
@@ -95,8 +97,9 @@ def mine(
         keep_redundant=redundant,
         top=top,
     )
-    with _engine(engine, memory) as running, err().status(f"mining {len(dataset.train):,} facts"):
-        found = find(dataset.train, asked, engine=running)
+    title = f"mining {len(dataset.train):,} facts"
+    with _engine(engine, memory) as running, WorkProgress(err(), title) as progress:
+        found = find(dataset.train, asked, engine=running, tell=progress.tell)
     scored = _weighted(found, weights)
     for line in found.report.lines():
         note(line)
@@ -217,14 +220,16 @@ def ground_rules(
 ) -> None:
     """Fill rules with strong facts and write the ground rules for unseen heads."""
     from ukge.logic.grounding import GroundingSettings, ground
+    from ukge.progress import WorkProgress
 
     dataset = _open(data, reading)
     settings = GroundingSettings(
         strong=_strong(strong, dataset), unseen_only=not observed, distinct=distinct, best_only=best, budget=budget
     )
     by_id = out_file.suffix == ".parquet"
-    with _engine(engine, memory) as running, err().status("grounding"):
-        found = ground(dataset.train, _read(rules, form), settings, out=out_file if by_id else None, engine=running)
+    wanted, place = _read(rules, form), out_file if by_id else None
+    with _engine(engine, memory) as running, WorkProgress(err(), f"grounding {len(wanted):,} rules") as progress:
+        found = ground(dataset.train, wanted, settings, out=place, engine=running, tell=progress.tell)
     if not by_id:
         from ukge.graph.writers import write
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ukge.cli.console import out
+from ukge.cli.console import GAP, note, out, plain_table
 
 if TYPE_CHECKING:
     from ukge.graph.uncertain import UncertainGraph
     from ukge.logic.measures import ScoredRule
+
+ROOM_FOR_RULE = 44
+"""Columns that a rule needs to be read."""
 
 
 def named(row: dict[str, Any], graph: UncertainGraph) -> dict[str, Any]:
@@ -22,26 +25,30 @@ def named(row: dict[str, Any], graph: UncertainGraph) -> dict[str, Any]:
 
 
 def print_table(scored: Sequence[ScoredRule], title: str) -> None:
-    """Print measured rules as a table."""
-    from rich.table import Table
+    """Print rules with as many of their measures as the terminal has room for, the telling ones first."""
+    from rich.text import Text
 
-    table = Table(title=title, title_justify="left")
-    table.add_column("rule", overflow="fold", ratio=1)
-    for name in ("weight", "hit ratio", "support", "implied", "coverage", "conf.", "PCA", "error", "lift"):
+    console = out()
+    columns = {
+        "weight": [f"{one.rule.weight:.3f}" for one in scored],
+        "hit ratio": [f"{one.measures.hit_ratio:.1%}" for one in scored],
+        "support": [f"{one.measures.support:,}" for one in scored],
+        "implied": [f"{one.measures.implied:,}" for one in scored],
+        "coverage": [f"{one.measures.head_coverage:.1%}" for one in scored],
+        "conf.": [f"{one.measures.confidence:.3f}" for one in scored],
+        "PCA": [f"{one.measures.pca_confidence:.3f}" for one in scored],
+        "error": [f"{one.measures.error:.3f}" for one in scored],
+        "lift": [f"{one.measures.lift:.2f}" for one in scored],
+    }
+    widths = [max(len(name), *map(len, cells), 0) + GAP for name, cells in columns.items()]
+    fitting = [name for at, name in enumerate(columns) if ROOM_FOR_RULE + sum(widths[: at + 1]) <= console.width]
+    table = plain_table(title)
+    table.add_column("rule", overflow="fold")
+    for name in fitting:
         table.add_column(name, justify="right", no_wrap=True)
-    for one in scored:
-        figures = one.measures
+    for row, one in enumerate(scored):
         body = " & ".join(str(atom) for atom in one.rule.body)
-        table.add_row(
-            f"{body} -> {one.rule.head}",
-            f"{one.rule.weight:.3f}",
-            f"{figures.hit_ratio:.1%}",
-            f"{figures.support:,}",
-            f"{figures.implied:,}",
-            f"{figures.head_coverage:.1%}",
-            f"{figures.confidence:.3f}",
-            f"{figures.pca_confidence:.3f}",
-            f"{figures.error:.3f}",
-            f"{figures.lift:.2f}",
-        )
-    out().print(table)
+        table.add_row(Text(f"{body} -> {one.rule.head}"), *(columns[name][row] for name in fitting))
+    console.print(table)
+    if len(fitting) < len(columns):
+        note("a wider terminal, --json and --out show more measures: " + ", ".join([*columns][len(fitting) :]))

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ukge.cli.console import err, out, print_json
+from ukge.cli.console import as_flag, complain, err, note, out, print_json, tell_leaks
 from ukge.cli.exit_codes import ExitCode
 from ukge.cli.reading import Reading
-from ukge.errors import ConfigError
+from ukge.errors import CollapseWarning, ConfigError
 
 if TYPE_CHECKING:
     from ukge.config import Config
     from ukge.distributed.training import Job
     from ukge.estimator import UKGE
+    from ukge.graph.audit.leaks import Leaks
     from ukge.train import Trained
 
 
@@ -57,9 +61,11 @@ def train(
     settings: dict[str, Any],
     reading: Reading,
 ) -> None:
-    """Learn embeddings from a graph of uncertain facts, and keep the run in a directory."""
+    """Learn embeddings from a graph of uncertain facts, and keep the run in a directory.
+
+    Ends with exit code 3 where nothing was learnt: every fact gets the same prediction.
+    """
     from ukge.estimator import UKGE
-    from ukge.progress import TrainingProgress
 
     if resume is not None:
         if data is not None or settings or reading.options or force:
@@ -70,12 +76,15 @@ def train(
         if distributed:
             _train_distributed(None, resume, f"resuming {resume}", as_json=as_json, quiet=quiet)
             return
-        with TrainingProgress(err(), f"resuming {resume}", quiet=quiet) as progress:
-            finished = UKGE.resume(resume, callbacks=[progress.on_epoch], on_facts=progress.on_facts)
+        with told_at_the_end():
+            finished = UKGE.resume(resume, progress=not quiet)
         _report(finished, resume, as_json=as_json)
         return
     if data is None:
         raise ConfigError("what to train on is missing", hint="Try: ukge train synthetic   or   ukge train FILE.tsv")
+    from ukge.graph.audit.leaks import find_leaks
+    from ukge.graph.catalogue import reference_to
+
     if distributed:
         from ukge.distributed.training import Job, settings_for_ranks
 
@@ -90,20 +99,21 @@ def train(
     dataset = reading.open(data, seed=config.runtime.seed, leak_safe=leak_safe)
     path = out_dir or Path("runs") / f"{dataset.name}-{model}"
     estimator = UKGE(model, config=config)
-    title = f"{model} on {dataset.name}: {len(dataset.train):,} facts"
-    with TrainingProgress(err(), title, quiet=quiet) as progress:
+    leaks = find_leaks(dataset)
+    if not quiet:
+        tell_leaks(leaks, err())
+    with told_at_the_end():
         estimator.fit(
             dataset,
             rules=rules,
             out=path,
-            reference=str(Path(data).resolve()) if Path(data).exists() else data,
+            reference=reference_to(data),
             leak_safe=leak_safe,
             reading=reading.options,
             overwrite=force,
-            callbacks=[progress.on_epoch, *_tensorboard(config, path)],
-            on_facts=progress.on_facts,
+            progress=not quiet,
         )
-    _report(estimator, path, as_json=as_json)
+    _report(estimator, path, as_json=as_json, leaks=leaks)
 
 
 def resolved(
@@ -129,14 +139,6 @@ def resolved(
     return config.replace(**settings)
 
 
-def _tensorboard(config: Config, path: Path) -> list[Any]:
-    if not config.runtime.tensorboard:
-        return []
-    from ukge.tensorboard import TensorBoardCallback
-
-    return [TensorBoardCallback(path / "tensorboard")]
-
-
 def _train_distributed(job: Job | None, resume: Path | None, title: str, *, as_json: bool, quiet: bool) -> None:
     """Train as one of the ranks; the first one alone speaks."""
     import os
@@ -147,31 +149,45 @@ def _train_distributed(job: Job | None, resume: Path | None, title: str, *, as_j
     from ukge.progress import TrainingProgress
 
     speaks = os.environ.get("RANK", "0") == "0"
-    watching = [] if job is None else _tensorboard(job.config, job.out)
     try:
         with TrainingProgress(err(), title, quiet=quiet or not speaks) as progress:
-            trained, run = train_distributed(
-                job, resume, callbacks=[progress.on_epoch, *watching], on_facts=progress.on_facts
-            )
+            trained, run = train_distributed(job, resume, callbacks=[progress.on_epoch], on_facts=progress.on_facts)
     except FirstRankError:
         raise typer.Exit(ExitCode.MISTAKE) from None
     if speaks:
         _tell(trained, run.manifest()["model"], run.path, as_json=as_json)
     if "TORCHELASTIC_RUN_ID" in os.environ:
         # All is written. Python's own end now and then meets a thread of the libraries that still runs, which aborts
-        # the process; torchrun would take that for a failure and end the other ranks too.
+        # the process; torchrun would take that for a failure and end the other ranks too. A model that learnt nothing
+        # is none that torchrun should start the ranks again for.
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(0)
+        os._exit(ExitCode.OK)
+    _end(trained)
 
 
-def _report(estimator: UKGE, path: Path, *, as_json: bool) -> None:
+@contextmanager
+def told_at_the_end() -> Iterator[None]:
+    """Keep back what a training warns of when it learnt nothing: the command tells it below its result."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CollapseWarning)
+        yield
+
+
+def _report(estimator: UKGE, path: Path, *, as_json: bool, leaks: Leaks | None = None) -> None:
     if estimator.trained is None:
         raise ConfigError("training ended without a model")
-    _tell(estimator.trained, estimator.model, path, as_json=as_json)
+    _tell(estimator.trained, estimator.model, path, as_json=as_json, leaks=leaks)
+    _end(estimator.trained)
 
 
-def _tell(trained: Trained, model: str, path: Path, *, as_json: bool) -> None:
+def _end(trained: Trained) -> None:
+    """End with an exit code of its own where nothing was learnt."""
+    if trained.collapsed is not None and not trained.collapsed.harmless:
+        raise typer.Exit(ExitCode.DEAD)
+
+
+def _tell(trained: Trained, model: str, path: Path, *, as_json: bool, leaks: Leaks | None = None) -> None:
     if as_json:
         print_json(
             {
@@ -182,11 +198,25 @@ def _tell(trained: Trained, model: str, path: Path, *, as_json: bool) -> None:
                 "best_epoch": trained.best_epoch,
                 "epochs": trained.epochs,
                 "seconds": round(trained.seconds, 3),
+                "collapsed": _collapse(trained),
+                "leaks": None if leaks is None else leaks.to_dict(),
             }
         )
-        return
-    best = "none" if trained.best is None else f"{trained.best:.5f}"
-    out().print(
-        f"validation {trained.metric} [bold]{best}[/] in epoch {trained.best_epoch} of {trained.epochs}, "
-        f"{trained.seconds:.1f} s; the run is in [bold]{path}[/]"
-    )
+    else:
+        best = "none" if trained.best is None else f"{trained.best:.5f}"
+        out().print(
+            f"validation {trained.metric} [bold]{best}[/] in epoch {trained.best_epoch} of {trained.epochs}, "
+            f"{trained.seconds:.1f} s; the run is in [bold]{path}[/]"
+        )
+    found = trained.collapsed
+    if found is not None and found.harmless:
+        note(f"{found.what(as_flag)}. {found.hint(as_flag)}")
+    elif found is not None:
+        complain("Nothing learnt", found.what(as_flag), found.hint(as_flag))
+
+
+def _collapse(trained: Trained) -> dict[str, Any] | None:
+    found = trained.collapsed
+    if found is None:
+        return None
+    return {"what": found.what(as_flag), "hint": found.hint(as_flag), "harmless": found.harmless}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ukge.cli.console import err, out, print_json
+from ukge.cli.console import complain, err, out, plain_table, print_json
+from ukge.cli.exit_codes import ExitCode
 from ukge.cli.reading import Reading
 from ukge.cli.train import MODELS, resolved
 
@@ -85,29 +87,34 @@ def tune(
         )
     if as_json:
         print_json(_as_json(result))
-        return
-    out().print(_table(result))
-    if result.best is None:
+    else:
+        out().print(_table(result))
+        for reason in _reasons(result):
+            out().print(reason, markup=False)
+        _tell_best(result)
+    if result.best is None and any(trial.state == "dead" for trial in result.trials):
+        hint = "Search --l2 and --lr too, with --space near, or fix a lower --l2."
+        complain("Nothing learnt", "no trial ended with more than one prediction for everything", hint)
+        raise typer.Exit(ExitCode.DEAD)
+
+
+def _tell_best(result: TuneResult) -> None:
+    if result.best is not None:
+        out().print(
+            f"best validation {result.metric} [bold]{result.best.value:.5f}[/] in trial {result.best.number}; "
+            f"its settings are in [bold]{result.directory / 'best.toml'}[/]"
+        )
+    elif not any(trial.state == "dead" for trial in result.trials):
         out().print("no trial came to an end; there is no best setting yet")
-        return
-    out().print(
-        f"best validation {result.metric} [bold]{result.best.value:.5f}[/] in trial {result.best.number}; "
-        f"its settings are in [bold]{result.directory / 'best.toml'}[/]"
-    )
 
 
 def _table(result: TuneResult) -> Table:
-    from rich.table import Table
-
-    table = Table(title=f"{len(result.trials)} trials, best first")
+    table = plain_table(f"{len(result.trials)} trials, best first")
     for column in ("trial", "state", result.metric, "epoch", "seconds"):
-        table.add_column(column, justify="left" if column == "state" else "right")
+        table.add_column(column, justify="left" if column == "state" else "right", no_wrap=True)
     names = list(dict.fromkeys(name for trial in result.trials for name in trial.settings))
     for name in names:
-        table.add_column(name, justify="right")
-    failed = any(trial.note for trial in result.trials)
-    if failed:
-        table.add_column("why", overflow="fold")
+        table.add_column(name.replace("_", " "), justify="right", overflow="fold")
     for trial in _best_first(result):
         best = result.best is not None and trial.number == result.best.number
         row = [
@@ -118,13 +125,24 @@ def _table(result: TuneResult) -> Table:
             "" if trial.seconds is None else f"{trial.seconds:.1f}",
             *(f"{trial.settings[name]:.4g}" if name in trial.settings else "" for name in names),
         ]
-        table.add_row(*row, *([trial.note] if failed else []), style="bold" if best else None)
+        table.add_row(*row, style="bold" if best else None)
     return table
+
+
+def _reasons(result: TuneResult) -> Iterator[str]:
+    """Yield why trials failed or are dead; those with the same reason together."""
+    trials: dict[str, list[int]] = {}
+    for trial in result.trials:
+        if trial.note:
+            trials.setdefault(f"{trial.state}: {trial.note}", []).append(trial.number)
+    for reason, numbers in trials.items():
+        which = "trial" if len(numbers) == 1 else "trials"
+        yield f"{which} {', '.join(map(str, numbers))} {reason}"
 
 
 def _best_first(result: TuneResult) -> list[TrialSummary]:
     sign = -1.0 if result.higher_is_better else 1.0
-    order = {"complete": 0, "pruned": 1}
+    order = {"complete": 0, "dead": 1, "pruned": 1}
     return sorted(
         result.trials,
         key=lambda trial: (order.get(trial.state, 2), float("inf") if trial.value is None else sign * trial.value),

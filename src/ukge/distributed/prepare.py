@@ -23,6 +23,7 @@ from ukge.graph.checks import CONFIDENCE_HINT, NAME_HINT
 from ukge.graph.partitioned import Prepared, is_prepared, open_prepared, write_note
 from ukge.graph.readers.layout import ColumnMap, assign_roles
 from ukge.logic.engine import Engine, using
+from ukge.steps import Steps, Tell
 
 PARTS = ("train", "val", "test")
 DIGITS = 8
@@ -49,6 +50,11 @@ class PrepareSettings:
             raise ConfigError(f"‹val={self.val:g}› and ‹test={self.test:g}› leave nothing to validate or to train on")
 
 
+CHECKING, NUMBERING, CUTTING, LINKS = "checking the facts", "numbering the names", "cutting", "drawing negative links"
+STEPS = {CHECKING: 2, NUMBERING: 4, CUTTING: 4, LINKS: 2}
+"""What preparing does, with the share of its time that each step takes about."""
+
+
 def prepare(
     source: str,
     directory: str | Path,
@@ -56,6 +62,7 @@ def prepare(
     engine: str | Engine = "duckdb",
     *,
     overwrite: bool = False,
+    tell: Tell | None = None,
 ) -> Prepared:
     """Write the facts below `source` as a prepared directory, which appears whole or not at all.
 
@@ -71,7 +78,7 @@ def prepare(
     try:
         temporary.mkdir()
         with using(engine) as started:
-            _Work(started, asked, temporary).run(source)
+            _Work(started, asked, temporary).run(source, Steps(tell, STEPS))
         if old:
             shutil.rmtree(target)
         os.replace(temporary, target)
@@ -86,14 +93,17 @@ class _Work:
         self.settings = settings
         self.out = out
 
-    def run(self, source: str) -> None:
+    def run(self, source: str, steps: Steps) -> None:
+        steps.begin(CHECKING)
         named = self._facts(source)
         self._check(named, source)
+        steps.begin(NUMBERING)
         ends = named.select(name=named["head"]).union(named.select(name=named["tail"])).distinct()
         entities, n_entities = self._numbered(ends)
         relations, n_relations = self._numbered(named.select(name=named["relation"]).distinct())
         for table, folder in ((entities, "entities"), (relations, "relations")):
             self.engine.write_parts(table, self.out / folder)
+        steps.begin(CUTTING)
         facts = self.engine.keep(self._parted(self._by_id(named, entities, relations)))
         counts = dict.fromkeys(PARTS, 0)
         counts |= {row["part"]: row["n"] for row in self._rows(facts.group_by("part").agg(n=facts.count()))}
@@ -102,6 +112,7 @@ class _Work:
                 raise DataError(f"no fact is left for {part}", source=source, hint="Hold out another share.")
         for part in PARTS:
             self.engine.write_parts(_columns(facts.filter(facts["part"] == part)), self.out / part)
+        steps.begin(LINKS)
         links = self.engine.keep(self._links(facts, counts))
         self.engine.write_parts(links, self.out / "links")
         counts["links"] = self._count(links)

@@ -17,13 +17,14 @@ from ukge.distributed.keeper import ShardKeeper, SharedMetric
 from ukge.distributed.world import World, joined
 from ukge.engines.base import GroundRules
 from ukge.errors import RunError
-from ukge.graph.catalogue import open_dataset, refuse_reading
+from ukge.graph.catalogue import open_dataset, reference_to, refuse_reading
 from ukge.graph.dataset import Dataset
 from ukge.graph.partitioned import Prepared, is_prepared, open_prepared, save_prepared
 from ukge.graph.uncertain import UncertainGraph
 from ukge.memory import estimate, refuse_if_too_large
 from ukge.rule_sources import rules_for
 from ukge.runs import DataNote, Progress, Run
+from ukge.tensorboard import on_request
 from ukge.train import Callback, Loop, Trained, learnable
 from ukge.validation import Metric, Validation, metrics, validation_links
 
@@ -67,6 +68,7 @@ def train_distributed(
     """
     path = resume if resume is not None else job.out if job is not None else Path()
     config = Run(path).config if job is None else job.config
+    boards = on_request(config, path)
     with joined(config.runtime.device) as world:
         run = Run(path)
         world.by_first(lambda: _open(path) if job is None else _begin(job, world))
@@ -84,11 +86,13 @@ def train_distributed(
         )
         engine = DistributedEngine(data, config, world)
         keeper = ShardKeeper(engine, run)
-        metric = SharedMetric(config.stopping.metric, _metric(prepared, config) if world.first else None, keeper)
+        own = _metric(prepared, config) if world.first else None
+        metric = SharedMetric(config.stopping.metric, own, keeper)
         progress = keeper.checkpoints.load() or Progress()
         world.by_first(lambda: run.truncate_trace(progress.epoch))
-        loop = Loop(config, engine, metric, keeper, list(callbacks) if world.first else [], on_facts, progress)
-        return loop.run_to_end(), run
+        watching = [*boards, *callbacks] if world.first else []
+        facts = None if own is None else own.validation
+        return Loop(config, engine, metric, keeper, watching, on_facts, progress, facts).run_to_end(), run
 
 
 def _begin(job: Job, world: World) -> None:
@@ -120,16 +124,14 @@ def _create(job: Job) -> None:
         refuse_reading(job.data, job.reading)
         prepared = open_prepared(job.data)
         names = prepared.vocabulary("entity"), prepared.vocabulary("relation")
-        note = DataNote(str(Path(job.data).resolve()), "", "", seed)
+        note = DataNote(reference_to(job.data), "", "", seed, facts=prepared.facts["train"])
         rules = None
         if wants_rules and job.rules not in ("own", "none"):
             rules = rules_for(prepared.dataset(), job.rules, job.config.sampling.tau)
         Run.create(job.out, job.config, note, *names, rules, model=job.model).update(distributed=True)
         return
     dataset = open_dataset(job.data, seed=seed, leak_safe=job.leak_safe, **job.reading)
-    reference = str(Path(job.data).resolve()) if Path(job.data).exists() else job.data
-    prints = dataset.train.fingerprint, dataset.val.fingerprint
-    note = DataNote(reference, *prints, seed, job.leak_safe, dict(job.reading))
+    note = DataNote.of(dataset, reference_to(job.data), seed, job.leak_safe, job.reading)
     rules = rules_for(dataset, job.rules, job.config.sampling.tau) if wants_rules else None
     names = dataset.entities, dataset.relations
     run = Run.create(job.out, job.config, note, *names, rules, model=job.model)

@@ -53,9 +53,9 @@ def _auto(parameters: Parameters, data: TrainingData, config: Config) -> Engine:
 
 def resolve(config: Config) -> str:
     """Return the engine that `auto` means: by query for 1-vs-all, fused where that applies on a CPU, else PyTorch."""
+    from ukge.devices import resolve_device  # noqa: PLC0415
     from ukge.engines.fused import applies  # noqa: PLC0415
     from ukge.engines.query_engine import applies as by_query  # noqa: PLC0415
-    from ukge.model import resolve_device  # noqa: PLC0415
 
     if config.runtime.engine != "auto":
         return config.runtime.engine

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from ukge.config import Config
+from ukge.devices import to_tensor
 from ukge.engines.base import GroundRules, TrainingData
-from ukge.model import to_tensor
 from ukge.objective import Batch, RuleBatch, Term, build_objective
 from ukge.sampling import Facts, rule_count, samplers
 

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from ukge.config import Config
+from ukge.devices import resolve_device
 from ukge.engines.base import EpochResult, Parameters, State, TrainingData
 from ukge.engines.torch_optimisers import optimisers
-from ukge.model import resolve_device
 
 
 class OnDevice(ABC):

@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from ukge.config import Config, ObjectiveConfig
+from ukge.devices import to_tensor
 from ukge.engines.base import Parameters, TrainingData
 from ukge.engines.batches import Batches, facts_on, rules_on
 from ukge.engines.on_device import OnDevice
 from ukge.engines.torch_optimisers import Gradient
 from ukge.links import Link
-from ukge.model import to_tensor
 from ukge.objective import Batch, Term, Weights, build_objective, score_batch
 from ukge.sampling import PerFact, epoch_generator, epoch_order
 from ukge.scoring import Scorer

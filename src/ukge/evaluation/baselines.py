@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ukge.evaluation.answers import Known, Queries
 from ukge.evaluation.predictions import Floats, Ids, Numbers, Predictor
-from ukge.graph.audit.baselines import relation_means, relation_medians, twin_confidence
+from ukge.graph.audit.baselines import WITH_NEGATIVES, relation_means, relation_medians, twin_confidence
 from ukge.graph.audit.lookup import ByTriple
 from ukge.graph.keys import triple_keys
 from ukge.graph.uncertain import UncertainGraph
@@ -79,13 +79,19 @@ class TwinLookUp(ByRelation):
         return scores
 
 
-def baseline_predictors(train: UncertainGraph) -> Mapping[str, Predictor]:
-    """Return the trivial baselines fitted to the training facts, by the names that the audit gives them."""
+def baseline_predictors(train: UncertainGraph, positive_share: float = 1.0) -> Mapping[str, Predictor]:
+    """Return the trivial baselines fitted to the training facts, by the names that the audit gives them.
+
+    Where only a share of what is asked are facts and the rest negative links, so is what one more constant is fitted
+    to: of the training facts' confidences and zeros it takes the mean.
+    """
     n_entities, n_relations = train.n_entities, train.n_relations
-    means = relation_means(train)
+    means, mean = relation_means(train), float(train.confidence.mean())
+    constants = {"constant, mean": mean, "constant, median": float(np.median(train.confidence))}
+    if positive_share < 1.0:
+        constants[WITH_NEGATIVES] = mean * positive_share
     return {
-        "constant, mean": ByRelation(np.full(n_relations, train.confidence.mean()), n_entities),
-        "constant, median": ByRelation(np.full(n_relations, np.median(train.confidence)), n_entities),
+        **{name: ByRelation(np.full(n_relations, value), n_entities) for name, value in constants.items()},
         "relation mean": ByRelation(means, n_entities),
         "relation median": ByRelation(relation_medians(train), n_entities),
         "twin, else relation mean": TwinLookUp(train, means),

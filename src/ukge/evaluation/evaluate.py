@@ -6,14 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ukge.errors import DataError
+from ukge.errors import DataError, Wording, in_python
 from ukge.evaluation.baselines import baseline_predictors
 from ukge.evaluation.bootstrap import Bootstrap
 from ukge.evaluation.metric import Figure
 from ukge.evaluation.predictions import Predictor
 from ukge.evaluation.protocols import Plan, Settings, protocols
 from ukge.evaluation.tasks import Figures, Table
+from ukge.evaluation.verdicts import Verdict, verdicts
 from ukge.graph.dataset import Dataset
+from ukge.steps import Steps, Tell
+
+TRIVIAL = "trivial baselines"
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +50,13 @@ class Evaluation:
         """Return the row of a predictor."""
         return next(each for each in self.rows if each.name == name)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values that JSON can hold."""
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Where predictors are no better than what needs no model."""
+        return verdicts(self)
+
+    def to_dict(self, wording: Wording = in_python) -> dict[str, Any]:
+        """Return everything as plain values that JSON can hold; hints name arguments in the words of a surface."""
         return {
             "protocol": self.protocol,
             "about": self.about,
@@ -56,6 +65,7 @@ class Evaluation:
             "seed": self.settings.seed,
             "bootstrap": {"replicates": self.bootstrap.replicates, "level": self.bootstrap.level},
             "notes": list(self.notes),
+            "verdicts": [each.to_dict(wording) for each in self.verdicts],
             "tables": {each.name: each.title for each in self.tables},
             "rows": [
                 {
@@ -81,7 +91,7 @@ def evaluate(
     predictors: Mapping[str, Predictor],
     *,
     bootstrap: Bootstrap | None = None,
-    tell: Callable[[str], None] | None = None,
+    tell: Tell | None = None,
 ) -> Evaluation:
     """Return the tables of `predictors` beside the trivial baselines; `tell` hears whose turn it is."""
     drawn = bootstrap or Bootstrap()
@@ -89,11 +99,16 @@ def evaluate(
     for name, predictor in predictors.items():
         if predictor.n_entities != known:
             raise DataError(f"{name} knows {predictor.n_entities:,} entities, {plan.dataset.name} has {known:,}")
-    trivial = baseline_predictors(plan.dataset.train)
+    trivial = baseline_predictors(plan.dataset.train, plan.positive_share)
     clash = set(trivial) & set(predictors)
     if clash:
         raise DataError(f"{min(clash)!r} is the name of a trivial baseline", hint="Give the predictor another name.")
-    rows = measure(plan, trivial, drawn, trivial=True, tell=tell) + measure(plan, predictors, drawn, tell=tell)
+    steps = Steps(tell, {TRIVIAL: 1, **dict.fromkeys(predictors, 2)})
+    steps.begin(TRIVIAL)
+    rows = measure(plan, trivial, drawn, trivial=True, on_share=steps.within)
+    for name, predictor in predictors.items():
+        steps.begin(name)
+        rows += measure(plan, {name: predictor}, drawn, on_share=steps.within)
     tables = tuple(table for task in plan.tasks for table in task.tables)
     return Evaluation(plan.protocol, plan.about, plan.dataset.name, plan.settings, drawn, plan.notes, tables, rows)
 
@@ -104,13 +119,15 @@ def measure(
     bootstrap: Bootstrap,
     *,
     trivial: bool = False,
-    tell: Callable[[str], None] | None = None,
+    on_share: Callable[[float], None] = lambda _: None,
 ) -> tuple[Row, ...]:
     """Return the rows of predictors alone, for who keeps those of the trivial baselines from before."""
-    rows = []
+    rows, done, every = [], 0, max(len(predictors) * len(plan.tasks), 1)
     for name, predictor in predictors.items():
-        if tell is not None:
-            tell(name)
-        figures = {table: each for task in plan.tasks for table, each in task.measure(predictor, bootstrap).items()}
+        figures: dict[str, Any] = {}
+        for task in plan.tasks:
+            figures |= task.measure(predictor, bootstrap)
+            done += 1
+            on_share(done / every)
         rows.append(Row(name, trivial, figures))
     return tuple(rows)

@@ -26,6 +26,7 @@ from ukge.evaluation.tasks import (
     RankingTask,
     Task,
 )
+from ukge.graph.audit.headlines import percent
 from ukge.graph.audit.lookup import ByTriple
 from ukge.graph.audit.negatives import examine_negatives
 from ukge.graph.dataset import Dataset
@@ -55,6 +56,12 @@ class Plan:
     settings: Settings
     tasks: tuple[Task, ...]
     notes: tuple[str, ...]
+
+    @property
+    def positive_share(self) -> float:
+        """The share of test facts among what confidences are asked of; the rest are negative links."""
+        asked = [len(task.facts) for task in self.tasks if isinstance(task, ConfidenceTask)]
+        return len(self.dataset.test) / asked[0] if asked else 1.0
 
 
 class EvaluationProtocol(ABC):
@@ -109,9 +116,9 @@ class EvaluationProtocol(ABC):
         chosen = np.arange(len(asked))
         if len(asked) > most:
             chosen = np.sort(np.random.default_rng(self.settings.seed).choice(len(asked), most, replace=False))
+        which = f"{len(chosen):,} of the {len(asked):,}" if len(chosen) < len(asked) else f"all {len(asked):,}"
         self.notes.append(
-            f"{dataset.name} has no ranking queries; {len(chosen):,} of the {len(asked):,} queries (h, r, ?) of its "
-            "test facts are asked"
+            f"{dataset.name} has no ranking queries; {which} queries (h, r, ?) of its test facts are asked"
         )
         return Queries("tail", asked.given[chosen], asked.relation[chosen])
 
@@ -159,7 +166,7 @@ class EvaluationProtocol(ABC):
             return ()
         facts = concat([self.dataset.test, negatives])
         share = float((facts.confidence > settings.tau).mean())
-        title = f"{len(facts):,} test facts and negative links, {share:.1%} strong at τ = {settings.tau:g}"
+        title = f"{len(facts):,} test facts and negative links, {percent(share)} strong at τ = {settings.tau:g}"
         return (ClassificationTask(concat([train, *false.values()]), facts, settings.tau, title),)
 
     def drawn(
@@ -216,7 +223,9 @@ class Split(EvaluationProtocol):
         columns = ("mr", "mrr", "wmr", "wmrr", "whits_10", "whits_20", "whits_40")
         title = f"{len(test):,} test facts, {len(negatives):,} negative links"
         return (
-            ErrorsApart({"positives": test, "negatives": negatives}, title),
+            ErrorsApart(
+                {"positives": test, "negatives": negatives}, title, judged_by=("mse_positives", "mse_negatives")
+            ),
             self.ranking(self.queries(), excluding_train=True),
             self.links(self.dataset.train, ("tail",), "filtered of training facts", columns),
         )

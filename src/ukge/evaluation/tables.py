@@ -1,21 +1,31 @@
-"""An evaluation for a terminal: one table per task, each naming its protocol, trivial baselines first, best in bold."""
+"""An evaluation for a terminal: one table per task, each naming its protocol, trivial baselines first, best in bold.
+
+Below a table stands in words which models are no better than what needs no model, and what may help. A table that is
+wider than the terminal is broken into several of some columns each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from ukge.errors import Wording, in_python
 from ukge.evaluation.evaluate import Evaluation, Row
 from ukge.evaluation.metric import Figure, Metric
 from ukge.evaluation.tasks import Table
 
+GAP = 2
+"""Characters between two columns."""
 
-def render(evaluation: Evaluation) -> RenderableType:
-    """Return the evaluation as something a Rich console can print."""
-    return Group(*_blocks(evaluation))
+
+def render(evaluation: Evaluation, wording: Wording = in_python) -> RenderableType:
+    """Return the evaluation as something a Rich console can print, in the words of a surface."""
+    return Group(*_blocks(evaluation, wording))
 
 
 def columns(evaluation: Evaluation, table: Table) -> tuple[Metric, ...]:
@@ -38,7 +48,7 @@ def is_best(figure: Figure, evaluation: Evaluation, table: Table) -> bool:
 
 def half_width(figure: Figure) -> str:
     """Return half the width of the interval, as ±; nothing where there is none."""
-    if figure.interval is None:
+    if figure.interval is None or math.isnan(figure.value):
         return ""
     return f"±{figure.metric.text((figure.interval.high - figure.interval.low) / 2.0)}"
 
@@ -48,37 +58,70 @@ def caption(evaluation: Evaluation) -> str:
     return f"Protocol {evaluation.protocol} on {evaluation.data}: {evaluation.about}"
 
 
-def _blocks(evaluation: Evaluation) -> Iterator[RenderableType]:
+def _blocks(evaluation: Evaluation, wording: Wording) -> Iterator[RenderableType]:
     yield Text(caption(evaluation), style="bold")
     for note in evaluation.notes:
         yield Text(f"• {note}")
     yield Text("")
+    told: set[str] = set()
     for table in evaluation.tables:
         if table.brief:
             yield Text(f"{evaluation.protocol} · {table.title}", style="bold")
-            yield _table(evaluation, table)
+            yield _Grid(evaluation, table)
+            for verdict in evaluation.verdicts:
+                if verdict.table is table:
+                    hint = verdict.hint(wording)
+                    yield Text.assemble((verdict.what(), "yellow"), "" if hint in told else f" {hint}")
+                    told.add(hint)
+            yield Text("")
     if evaluation.bootstrap.replicates:
         level, replicates = evaluation.bootstrap.level, evaluation.bootstrap.replicates
-        yield Text(f"± is half the {level:.0%} interval of {replicates:,} bootstrap draws; best in bold.", style="dim")
+        words = f"± is half the {100 * level:.0f} % interval of {replicates:,} bootstrap draws; best in bold."
+        yield Text(words, style="dim")
 
 
-def _table(evaluation: Evaluation, table: Table) -> RichTable:
-    shown = columns(evaluation, table)
-    grid = RichTable(box=None, pad_edge=False, header_style="dim")
-    grid.add_column("predictor", no_wrap=True)
-    for metric in shown:
-        grid.add_column(header(metric), justify="right", no_wrap=True)
-    for row in evaluation.rows:
-        grid.add_row(Text(row.name, style="dim" if row.trivial else ""), *_cells(evaluation, table, row, shown))
-    grid.add_row("")
-    return grid
+@dataclass(frozen=True, eq=False)
+class _Grid:
+    """One table, in as many pieces as the width of the console asks for."""
 
+    evaluation: Evaluation
+    table: Table
 
-def _cells(evaluation: Evaluation, table: Table, row: Row, shown: tuple[Metric, ...]) -> Iterator[Text]:
-    for metric in shown:
-        figure = row.figure(table.name, metric.name)
-        style = "bold" if is_best(figure, evaluation, table) else "dim" if row.trivial else ""
-        cell = Text(metric.text(figure.value), style=style)
-        if not row.trivial and figure.interval is not None:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        for number, piece in enumerate(self._pieces(options.max_width)):
+            if number:
+                yield Text("")
+            yield self._piece(piece)
+
+    def _pieces(self, width: int) -> list[tuple[Metric, ...]]:
+        """Return the columns in as few pieces as the width allows, about as many in each."""
+        shown = columns(self.evaluation, self.table)
+        left = width - max(len(row.name) for row in self.evaluation.rows)
+        for number in range(1, len(shown) + 1):
+            size = -(-len(shown) // number)
+            pieces = [shown[at : at + size] for at in range(0, len(shown), size)]
+            if all(sum(GAP + self._width(metric) for metric in piece) <= left for piece in pieces):
+                return pieces
+        return [(metric,) for metric in shown]
+
+    def _width(self, metric: Metric) -> int:
+        cells = (self._cell(row, metric).plain for row in self.evaluation.rows)
+        return max(len(header(metric)), *(len(line) for cell in cells for line in cell.splitlines()))
+
+    def _piece(self, shown: Sequence[Metric]) -> RichTable:
+        grid = RichTable(box=None, pad_edge=False, header_style="dim")
+        grid.add_column("predictor", overflow="fold")
+        for metric in shown:
+            grid.add_column(header(metric), justify="right", no_wrap=True)
+        for row in self.evaluation.rows:
+            cells = [self._cell(row, metric) for metric in shown]
+            grid.add_row(Text(row.name, style="dim" if row.trivial else ""), *cells)
+        return grid
+
+    def _cell(self, row: Row, metric: Metric) -> Text:
+        figure = row.figure(self.table.name, metric.name)
+        best = is_best(figure, self.evaluation, self.table)
+        cell = Text(metric.text(figure.value), style="bold" if best else "dim" if row.trivial else "")
+        if not row.trivial and half_width(figure):
             cell.append(f"\n{half_width(figure)}", style="not bold dim")
-        yield cell
+        return cell

@@ -31,12 +31,21 @@ BOTH = "both"
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table of results: `columns` are the metrics to show (all if empty), `brief` whether a terminal shows it."""
+    """One table of results: `columns` are the metrics to show (all if empty), `brief` whether a terminal shows it.
+
+    `judged_by` are the metrics in which a model must beat what needs no model; none where another table judges it.
+    """
 
     name: str
     title: str
     columns: tuple[str, ...] = ()
     brief: bool = True
+    judged_by: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """What is asked: confidence, ranking, classification or links."""
+        return self.name.partition("_")[0]
 
 
 Figures = Mapping[str, tuple[Figure, ...]]
@@ -58,7 +67,7 @@ class ConfidenceTask(Task):
 
     def __init__(self, facts: UncertainGraph, title: str) -> None:
         self.facts = facts
-        self.tables = (Table("confidence", f"Confidence prediction: {title}"),)
+        self.tables = (Table("confidence", f"Confidence prediction: {title}", judged_by=("mse",)),)
 
     def predict(self, predictor: ConfidencePredictor) -> Numbers:
         """Return the predicted confidence of each fact."""
@@ -80,9 +89,16 @@ class ConfidenceTask(Task):
 class ErrorsApart(Task):
     """Errors on several kinds of facts, each for itself."""
 
-    def __init__(self, parts: Mapping[str, UncertainGraph], title: str, columns: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        parts: Mapping[str, UncertainGraph],
+        title: str,
+        columns: tuple[str, ...] = (),
+        judged_by: tuple[str, ...] = (),
+    ) -> None:
         self.parts = parts
-        self.tables = (Table("confidence_apart", f"Confidence prediction, apart: {title}", columns),)
+        title = f"Confidence prediction, apart: {title}"
+        self.tables = (Table("confidence_apart", title, columns, judged_by=judged_by),)
 
     def measure(self, predictor: Predictor, bootstrap: Bootstrap) -> Figures:
         """Return MSE and MAE of each kind."""
@@ -100,7 +116,7 @@ class RankingTask(Task):
 
     def __init__(self, queries: Queries, gains: Answers, excluded: Answers, name: str, title: str) -> None:
         self.queries, self.gains, self.excluded = queries, gains, excluded
-        self.tables = (Table(name, f"Fact ranking: {title}"),)
+        self.tables = (Table(name, f"Fact ranking: {title}", judged_by=("linear",)),)
 
     def ranks(self, ranker: Ranker) -> Ranks:
         """Return the rank of each tail that has a gain, among the entities that are not excluded."""
@@ -131,7 +147,7 @@ class ClassificationTask(Task):
 
     def __init__(self, fit_on: UncertainGraph, facts: UncertainGraph, tau: float, title: str) -> None:
         self.fit_on, self.facts, self.tau = fit_on, facts, tau
-        self.tables = (Table("classification", f"Strong facts: {title}"),)
+        self.tables = (Table("classification", f"Strong facts: {title}", judged_by=("f1",)),)
 
     def measure(self, predictor: Predictor, bootstrap: Bootstrap) -> Figures:
         """Return F1, accuracy, precision and recall."""
@@ -170,6 +186,7 @@ class LinkTask(Task):
                 f"Link prediction, {words}, {_SIDE_TITLES[side]}: {len(facts):,} test facts",
                 columns,
                 brief=kind == "filtered" or side == BOTH,
+                judged_by=("mrr",) if kind == "filtered" and side == self._sides()[0] else (),
             )
             for kind, words in (("filtered", filtered), ("raw", "raw"))
             for side in self._sides()

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ukge.estimator import asked_relation
 from ukge.evidence.candidates import Asking, known_answers
 from ukge.evidence.ranking import ranked
+from ukge.graph.given import query_of
 
 if TYPE_CHECKING:
     from ukge.evidence.evidence import Evidence
@@ -28,11 +28,11 @@ def best_answers(
     evidence: Evidence, head: str | None, relation: str | None, tail: str | None, k: int, coverage: float, unseen: bool
 ) -> list[RankedAnswer]:
     """Return the k best answers in the order of the head for ranking."""
-    asked = np.array([evidence.relations.id(asked_relation(head, relation, tail, k))], dtype=np.int32)
-    given = np.array([evidence.entities.id(head if head is not None else str(tail))], dtype=np.int32)
-    asking = Asking("tail" if head is not None else "head", given, asked)
+    h, r, t = query_of(head, relation, tail, k, evidence.entities, evidence.relations)
+    asked, given = np.array([r], dtype=np.int32), np.array([t if h is None else h], dtype=np.int32)
+    asking = Asking("head" if h is None else "tail", given, asked)
     _, known, stored = known_answers(evidence.evidence, asking)
-    scores = evidence.tail_scores(given, asked) if head is not None else evidence.head_scores(asked, given)
+    scores = evidence.head_scores(asked, given) if h is None else evidence.tail_scores(given, asked)
     best = ranked(scores[0], k, known if unseen else None)
     query = np.zeros(len(best), dtype=np.int64)
     columns = evidence.evidence.columns(*asking.facts(query, best))

@@ -50,7 +50,7 @@ class Backbone:
         """Take the weights of a trained estimator."""
         if model.trained is None:
             raise ConfigError(f"{name} is not trained", hint="Call fit first, or load a run.")
-        settings, objective = model.config.model, model.config.objective
+        settings, objective = model.trained.config.model, model.trained.config.objective
         return cls(name, settings.scorer, settings.link, model.trained.parameters, objective.learns_confidence)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Bounds around predicted confidences that hold with a chosen coverage: conformal prediction, by crepes.
+"""Bounds around predicted confidences that hold with a chosen coverage: conformal prediction.
 
 A conformal interval is as wide as the errors on facts that the head did not see. Errors are measured in units of a
 fact's expected error, so sure predictions get narrow intervals. The Mondrian kinds keep the coverage within each
@@ -7,6 +7,8 @@ confidence band, or within each relation, not only on average.
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ukge.errors import ConfigError
+from ukge.errors import ConfigError, UkgeWarning
 from ukge.evidence.boosting import grow
 from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.trees import Floats, Matrix, Trees
@@ -78,13 +80,19 @@ class Bounds:
     ) -> tuple[Floats, Floats]:
         """Return the lower and the upper bound of each fact's confidence."""
         check_bounds(coverage, by)
-        regressor = conformal()
         expected = _expected(self.difficulty, columns, _lots(columns, len(self.difficulty)))
-        own = None if by == "all" else self._categories(self.predicted, self.relation, by)
-        asked = None if by == "all" else self._categories(predicted, relation, by)
-        regressor.fit(self.error, sigmas=self.expected, bins=own)
-        found = regressor.predict_int(predicted, sigmas=expected, bins=asked, confidence=coverage, y_min=0.0, y_max=1.0)
-        return np.asarray(found[:, 0], np.float64), np.asarray(found[:, 1], np.float64)
+        own = self._categories(self.predicted, self.relation, by)
+        asked = self._categories(predicted, relation, by)
+        reach = error_quantiles(np.abs(self.error) / self.expected, own, asked, coverage) * expected
+        if np.isinf(reach).any():
+            needed = math.ceil(1.0 / (1.0 - coverage))
+            warnings.warn(
+                f"{int(np.isinf(reach).sum()):,} of {len(reach):,} intervals are from 0 to 1: for a coverage of "
+                f"{coverage:g} the errors of about {needed:,} validation facts like theirs must be known",
+                UkgeWarning,
+                stacklevel=2,
+            )
+        return np.clip(predicted - reach, 0.0, 1.0), np.clip(predicted + reach, 0.0, 1.0)
 
     def bands(self, predicted: Floats) -> npt.NDArray[np.int64]:
         """Return the confidence band of each prediction."""
@@ -125,10 +133,32 @@ class Bounds:
         return cls(**own, difficulty=tuple(Trees.from_arrays(trees[fold]) for fold in sorted(trees)))
 
     def _categories(self, predicted: Floats, relation: npt.NDArray[Any], by: By) -> npt.NDArray[np.int64]:
+        if by == "all":
+            return np.zeros(len(predicted), dtype=np.int64)
         if by == "band":
             return self.bands(predicted)
         count = np.bincount(self.relation, minlength=int(relation.max(initial=0)) + 1)
         return np.where(count[relation] >= FEWEST, relation.astype(np.int64), -1)
+
+
+def error_quantiles(
+    error: Floats, category: npt.NDArray[np.int64], asked: npt.NDArray[np.int64], coverage: float
+) -> Floats:
+    """Return what the given share of errors of each asked category stays within; infinite where too few are known.
+
+    Of n errors that is the ⌊(1 − coverage)(n + 1)⌋-th largest: with one more fact, as likely to be anywhere among them,
+    the share still holds.
+    """
+    known = np.unique(category)
+    reach = np.full(len(known) + 1, np.inf)  # the last is that of categories without errors
+    for number, each in enumerate(known):
+        own = error[category == each]
+        rank = int((1.0 - coverage) * (len(own) + 1))
+        if rank > 0:
+            reach[number] = np.partition(own, len(own) - rank)[len(own) - rank]
+    place = np.searchsorted(known, asked)
+    found = np.append(known, 0)[place] == asked
+    return reach[np.where(found & (place < len(known)), place, len(known))]
 
 
 def _expected(difficulty: tuple[Trees, ...], columns: Matrix, fold: npt.NDArray[np.int64]) -> Floats:
@@ -136,7 +166,8 @@ def _expected(difficulty: tuple[Trees, ...], columns: Matrix, fold: npt.NDArray[
     found = np.empty(len(columns))
     for number, trees in enumerate(difficulty):
         rows = fold == number
-        found[rows] = trees.predict(columns[rows])
+        if rows.any():  # else the trees of this fold need not even be read
+            found[rows] = trees.predict(columns[rows])
     return np.maximum(found, 0.0) + EASE
 
 
@@ -155,12 +186,3 @@ def check_bounds(coverage: float, by: str) -> None:
         raise ConfigError(f"a coverage is a number between 0 and 1, not {coverage:g}", hint="0.9 is a good value.")
     if by not in KINDS:
         raise ConfigError(f"unknown kind of interval {by!r}", hint=f"Known: {', '.join(KINDS)}.")
-
-
-def conformal() -> Any:
-    """Return a conformal regressor, or say how to install it."""
-    try:
-        from crepes import ConformalRegressor  # noqa: PLC0415 — an extra
-    except ImportError:
-        raise ConfigError("intervals need crepes, which is not there", hint="pip install 'ukge[evidence]'") from None
-    return ConformalRegressor()

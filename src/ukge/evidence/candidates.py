@@ -14,6 +14,7 @@ from ukge.evidence.index import Places
 from ukge.evidence.paths import rule_at
 from ukge.evidence.tables import UNIT
 from ukge.graph.vocabulary import Ids
+from ukge.model import best
 
 Side = Literal["tail", "head"]
 
@@ -82,9 +83,8 @@ def propose(features: Features, asking: Asking, scores: list[npt.NDArray[np.floa
     ranked: list[npt.NDArray[np.int64]] = []
     for each in scores:
         each[known_query, known_entity] = -np.inf
-        best = _best(each, top)
-        ranked.append(best)
-        keys.append((np.arange(n)[:, None] * n_entities + best).ravel())
+        ranked.append(best(each, top))
+        keys.append((np.arange(n)[:, None] * n_entities + ranked[-1]).ravel())
     linked = linked_candidates(features, asking, top)
     query, place = np.nonzero(linked >= 0)
     keys.append(query * n_entities + linked[query, place])
@@ -92,19 +92,13 @@ def propose(features: Features, asking: Asking, scores: list[npt.NDArray[np.floa
     every = every[~np.isin(every, known_query * n_entities + known_entity, assume_unique=True)]
     query, entity = np.divmod(every, n_entities)
     places = np.full((len(every), len(scores)), top + 1, dtype=np.float32)
-    for number, best in enumerate(ranked):
-        own = (np.arange(n)[:, None] * n_entities + best).ravel()
+    for number, chosen in enumerate(ranked):
+        own = keys[number]
         at = np.searchsorted(every, own)
         at[at == len(every)] = 0
         found = every[at] == own
-        places[at[found], number] = np.tile(np.arange(1, best.shape[1] + 1), n)[found]
+        places[at[found], number] = np.tile(np.arange(1, chosen.shape[1] + 1), n)[found]
     return Candidates(query, entity.astype(np.int32), places, known_query, known_entity, confidence)
-
-
-def _best(scores: npt.NDArray[np.float32], top: int) -> npt.NDArray[np.int64]:
-    import torch  # noqa: PLC0415 — it sorts the best of many far faster than NumPy
-
-    return torch.from_numpy(scores).topk(min(top, scores.shape[1]), dim=1).indices.numpy()
 
 
 def linked_candidates(features: Features, asking: Asking, top: int) -> npt.NDArray[np.int32]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from ukge.evidence.ranking import model_scores
 from ukge.graph.keys import Keys, contains, triple_keys
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids
+from ukge.steps import Tell
 
 if TYPE_CHECKING:
     from ukge.evidence.evidence import Evidence
@@ -63,7 +64,7 @@ def complete(
     typed: bool = True,
     candidates: int = CANDIDATES,
     seen: Sequence[UncertainGraph] = (),
-    tell: Callable[[str], None] | None = None,
+    tell: Tell | None = None,
 ) -> UncertainGraph:
     """Return the k unseen facts of the highest confidence, best first, each at least `min_confidence` sure.
 
@@ -77,7 +78,6 @@ def complete(
         raise ConfigError(f"a least confidence is a number from 0 to 1, not {min_confidence:g}")
     if k < 1 or candidates < 1:
         raise ConfigError("the numbers of facts and of candidates are 1 or more")
-    say = tell or (lambda _: None)
     graph = evidence.known
     names = list(graph.relations) if relations is None else list(dict.fromkeys(relations))
     asked = np.array([graph.relations.id(name) for name in names], dtype=np.int32)
@@ -87,14 +87,15 @@ def complete(
     wanted = [None if each is None else _ids(evidence, each) for each in (heads, tails)]
     side: Side = "head" if heads is None and tails is not None else "tail"
     step = max(1, min(HEADS, ELEMENTS // max(graph.n_entities, 1)))
-    for name, relation in zip(names, asked, strict=True):
-        say(f"completing {name}")
+    for number, (name, relation) in enumerate(zip(names, asked, strict=True)):
         rows = graph.relation == relation
         own = (np.unique(graph.head[rows]), np.unique(graph.tail[rows])) if typed else (everyone, everyone)
         ends = [each if only is None else np.intersect1d(each, only) for each, only in zip(own, wanted, strict=True)]
         given, answers = ends if side == "tail" else reversed(ends)
         loops = bool((graph.head[rows] == graph.tail[rows]).any())
         for begin in range(0, len(given), step):
+            if tell is not None:
+                tell(f"completing {name}", (number + begin / len(given)) / len(names))
             asking = Asking(side, block := given[begin : begin + step], np.full(len(block), relation, dtype=np.int32))
             found = _proposed(evidence, asking, answers, candidates, loops=loops)
             _judge(evidence, found, other, min_confidence, best)

@@ -14,7 +14,7 @@ density is taken to be Laplace's around the expected confidence, as wide as the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ from ukge.evidence.features import Features
 from ukge.evidence.impartial import impartial_columns
 from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.trees import Floats, Matrix
+from ukge.steps import Steps, Tell
 
 if TYPE_CHECKING:
     from ukge.evidence.evidence import Evidence
@@ -59,6 +60,15 @@ COMPARED = (
     "inverse_query_confidence",
 )
 """Columns with a confidence that a stored one is compared with."""
+
+GATHER, EXPECT, ERRORS, SURPRISE = (
+    "gathering what the other facts say",
+    "expecting the confidence of every fact",
+    "measuring how far off that is",
+    "judging how surprising each is",
+)
+STEPS = {GATHER: 2, EXPECT: 2, ERRORS: 2, SURPRISE: 4}
+"""What judging does, with the share of its time that each step takes about."""
 
 SETTINGS = EvidenceSettings(iterations=150, learning_rate=0.08, leaves=31, folds=3)
 """Trees that judge observed facts; there are many, so a few folds are enough."""
@@ -103,13 +113,18 @@ class Judgement:
 
 
 def doubt(
-    evidence: Evidence, *, k: int = 100, relations: list[str] | None = None, settings: EvidenceSettings | None = None
+    evidence: Evidence,
+    *,
+    k: int = 100,
+    relations: list[str] | None = None,
+    settings: EvidenceSettings | None = None,
+    tell: Tell | None = None,
 ) -> list[Doubt]:
     """Return the k observed facts (of some relations) whose stored confidence is contradicted most, worst first."""
     if k < 1:
         raise ConfigError(f"the number of facts is 1 or more, not {k}")
     graph = evidence.known
-    judged = judge(evidence.evidence, settings or SETTINGS)
+    judged = judge(evidence.evidence, settings or SETTINGS, tell)
     asked = np.ones(len(graph), dtype=np.bool_)
     if relations is not None:
         asked = np.isin(graph.relation, [graph.relations.id(name) for name in relations])
@@ -122,41 +137,59 @@ def doubt(
     ]
 
 
-def judge(features: Features, settings: EvidenceSettings = SETTINGS) -> Judgement:
+def judge(features: Features, settings: EvidenceSettings = SETTINGS, tell: Tell | None = None) -> Judgement:
     """Judge every known fact by the facts of other parts, without the models that learnt it."""
     graph = features.index.graph
     if len(graph) < FEWEST:
         raise DataError(f"{len(graph)} observed facts are too few to doubt one of them", hint=f"It takes {FEWEST}.")
     part = np.random.default_rng(settings.seed).permutation(len(graph)) % PARTS
-    names, columns = impartial_columns(features, part)
+    steps = Steps(tell, STEPS)
+    steps.begin(GATHER)
+    names, columns = impartial_columns(features, part, steps.within)
     fold = part % settings.folds
     stored = graph.confidence.astype(np.float64)
-    expected = np.clip(_in_folds(columns, stored, fold, settings), 0.0, 1.0)
+    steps.begin(EXPECT)
+    expected = np.clip(_in_folds(columns, stored, fold, settings, steps.within), 0.0, 1.0)
     gap = np.abs(stored - expected)
-    error = np.maximum(_in_folds(columns, gap, fold, settings), 0.0) + LEAST_ERROR
+    steps.begin(ERRORS)
+    error = np.maximum(_in_folds(columns, gap, fold, settings, steps.within), 0.0) + LEAST_ERROR
     compared = [*(names.index(name) for name in COMPARED), len(names)]  # the last is the expected confidence
     beside = np.concatenate([columns, np.stack([expected, error], axis=1).astype(np.float32)], axis=1)
     if len(graph) < MANY:
         return Judgement(expected, error, gap / error + np.log(2.0 * error))
-    return Judgement(expected, error, _surprise(beside, compared, stored, fold, settings))
+    steps.begin(SURPRISE)
+    return Judgement(expected, error, _surprise(beside, compared, stored, fold, settings, steps.within))
 
 
-def _in_folds(columns: Matrix, target: Floats, fold: npt.NDArray[np.int64], settings: EvidenceSettings) -> Floats:
+def _in_folds(
+    columns: Matrix,
+    target: Floats,
+    fold: npt.NDArray[np.int64],
+    settings: EvidenceSettings,
+    on_share: Callable[[float], None],
+) -> Floats:
     """Return what trees fitted to the other folds predict for each row."""
     found = np.empty(len(target))
-    for held, others in _folds(fold, settings):
+    for number, (held, others) in enumerate(_folds(fold, settings)):
+        on_share(number / settings.folds)
         trees = grow("squared_error", columns[others], target[others], settings)
         found[held] = trees.predict(columns[held])
     return found
 
 
 def _surprise(
-    columns: Matrix, compared: list[int], stored: Floats, fold: npt.NDArray[np.int64], settings: EvidenceSettings
+    columns: Matrix,
+    compared: list[int],
+    stored: Floats,
+    fold: npt.NDArray[np.int64],
+    settings: EvidenceSettings,
+    on_share: Callable[[float], None],
 ) -> Floats:
     """Return the log-odds that a random confidence would be stored rather than the one that is, given the evidence."""
     random = np.random.default_rng([settings.seed, 1]).random(len(stored))
     found = np.empty(len(stored))
-    for held, others in _folds(fold, settings):
+    for number, (held, others) in enumerate(_folds(fold, settings)):
+        on_share(number / settings.folds)
         sound = _with_confidence(columns[others], compared, stored[others])
         false = _with_confidence(columns[others], compared, random[others])
         truth = np.repeat([0, 1], len(others))

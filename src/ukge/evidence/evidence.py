@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -17,33 +17,32 @@ from ukge.evidence.backbones import backbones_of
 from ukge.evidence.bounds import Bounds, By
 from ukge.evidence.candidates import Asking
 from ukge.evidence.features import Features
+from ukge.evidence.fitting import BOUNDS, GATHER, HEAD, LEARN, RANKING, STEPS, examples_of, fit_parts, without_test
 from ukge.evidence.gather import gather
-from ukge.evidence.head import Contributions, Examples, Head, fit_head, joined
+from ukge.evidence.head import Contributions, Head
 from ukge.evidence.impartial import with_expectation
 from ukge.evidence.index import AnyIds, Places
-from ukge.evidence.mixture import mixed_negatives
-from ukge.evidence.ranking import RankHead, fit_rank_head
-from ukge.evidence.settings import Error, EvidenceSettings
+from ukge.evidence.ranking import RankHead
+from ukge.evidence.settings import Changes, EvidenceSettings, HeadChanges
 from ukge.evidence.storage import load_evidence, save_evidence
 from ukge.evidence.strong import StrongHead, fit_strong_head
 from ukge.evidence.trees import Floats, Matrix
 from ukge.graph.dataset import Dataset
+from ukge.graph.given import Facts, OneFact, Rows, judged, known_ids
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids, Vocabulary
+from ukge.steps import Steps, Tell
 
 if TYPE_CHECKING:
-    from ukge.evidence.explain import Explanation
+    import pandas as pd
 
-Facts = UncertainGraph | Sequence[Sequence[str]]
+    from ukge.evidence.explain import Explanation
 
 DIRECTORY = "evidence"
 """Where a run directory keeps its evidence."""
 
 GATHERING = frozenset({"strong", "min_hit_ratio", "expectation_trees"})
 """Settings that decide what evidence is gathered, not what a head makes of it."""
-
-FEWEST_FACTS = 50
-"""Validation facts that a head needs."""
 
 
 def keeps_evidence(path: Path) -> bool:
@@ -92,28 +91,27 @@ class Evidence:
         models: UKGE | str | Path | Sequence[UKGE | str | Path],
         dataset: Dataset,
         *,
-        error: Error = "squared",
-        seed: int = 0,
         settings: EvidenceSettings | None = None,
         engine: str = "duckdb",
-        tell: Callable[[str], None] | None = None,
-        **changes: Any,
+        tell: Tell | None = None,
+        **changes: Unpack[Changes],
     ) -> Self:
         """Gather evidence from the training facts and fit a head to the validation facts and to negative links.
 
         `models` are trained estimators or run directories of this data set, none, one or several. Nothing of the test
-        part is read. Further settings (see `EvidenceSettings`) may be given by name. `tell` hears what is being done.
+        part is read. Settings (see `EvidenceSettings`) are given by name. `tell` hears what is being done.
         """
-        say = tell or (lambda _: None)
-        chosen = replace(settings or EvidenceSettings(error=error, seed=seed), **changes)
-        blind = _blind(dataset)
+        steps = Steps(tell, STEPS)
+        chosen = (settings or EvidenceSettings()).replace(**changes)
+        blind = without_test(dataset)
         backbones = backbones_of(models, blind)
-        say("mining rules and gathering evidence")
+        steps.begin(GATHER)
         features = gather(blind.train, backbones, chosen, engine)
-        say("learning from the known facts")
-        return cls._of(with_expectation(features, chosen), blind, chosen, say)
+        steps.begin(LEARN)
+        features = with_expectation(features, chosen, steps.within)
+        return cls(features, *fit_parts(features, blind, chosen, steps))
 
-    def refit(self, dataset: Dataset, *, tell: Callable[[str], None] | None = None, **changes: Any) -> Self:
+    def refit(self, dataset: Dataset, *, tell: Tell | None = None, **changes: Unpack[HeadChanges]) -> Self:
         """Return another head over the same evidence, with some of the head's settings changed.
 
         `dataset` is the one that the evidence was gathered from: its training facts are not read again. Settings of the
@@ -122,11 +120,14 @@ class Evidence:
         fixed = sorted(GATHERING & changes.keys())
         if fixed:
             raise ConfigError(f"{', '.join(fixed)} cannot be changed over the same evidence", hint="Use Evidence.fit.")
-        return self._of(self.evidence, self._own(dataset), replace(self.settings, **changes), tell or (lambda _: None))
+        steps = Steps(tell, {step: STEPS[step] for step in (HEAD, BOUNDS, RANKING)})
+        return type(self)(
+            self.evidence, *fit_parts(self.evidence, self._own(dataset), self.settings.replace(**changes), steps)
+        )
 
     def strong(self, dataset: Dataset, tau: float = 0.85) -> StrongHead:
         """Return a head that says how likely facts have a confidence above τ; `dataset` as for `refit`."""
-        return fit_strong_head(self, _examples(self.evidence, self._own(dataset), self.settings)[0], tau)
+        return fit_strong_head(self, examples_of(self.evidence, self._own(dataset), self.settings)[0], tau)
 
     def _own(self, dataset: Dataset) -> Dataset:
         """Return the data set that the evidence was gathered from, without its test part."""
@@ -135,27 +136,7 @@ class Evidence:
                 f"the training facts of data set {dataset.name!r} are not those that the evidence was gathered from",
                 hint="Fit new evidence with Evidence.fit.",
             )
-        return _blind(dataset)
-
-    @classmethod
-    def _of(cls, features: Features, blind: Dataset, chosen: EvidenceSettings, say: Callable[[str], None]) -> Self:
-        val = blind.val
-        examples, negatives, notes = _examples(features, blind, chosen)
-        say("fitting the head")
-        head, unseen = fit_head(examples, features.rising, chosen)
-        say("fitting the bounds")
-        rows = np.random.default_rng(chosen.seed).permutation(len(negatives))[: len(val)]
-        every = np.concatenate([examples.facts, examples.negatives[rows]])
-        at = np.concatenate([np.arange(len(val)), len(val) + rows])
-        predicted = head.overall(joined(chosen.error, unseen.holds[at], unseen.level[at]))
-        observed = np.concatenate([val.confidence, np.zeros(len(rows))])
-        relation = np.concatenate([val.relation, negatives.relation[rows]])
-        bounds = Bounds.fit(every, predicted, observed, relation, chosen)
-        if_held = head.if_held(unseen.level[: len(val)])
-        held = Bounds.fit(examples.facts, if_held, val.confidence, np.asarray(val.relation), chosen)
-        say("fitting the ranking")
-        rank_head = fit_rank_head(features, val, chosen)
-        return cls(features, head, bounds, held, rank_head, chosen, notes)
+        return without_test(dataset)
 
     @property
     def entities(self) -> Vocabulary:
@@ -182,14 +163,25 @@ class Evidence:
         """The columns of evidence, in order."""
         return self.evidence.names
 
-    def predict(self, facts: Facts, *, assume_holds: bool = False, leave_out: bool = False) -> Floats:
-        """Return the confidence of each fact, given as a graph or as (head, relation, tail) names.
+    @overload
+    def predict(self, facts: OneFact, *, assume_holds: bool = False, leave_out: bool = False) -> float: ...
+    @overload
+    def predict(self, facts: Rows, *, assume_holds: bool = False, leave_out: bool = False) -> Floats: ...
+    @overload
+    def predict(self, facts: pd.DataFrame, *, assume_holds: bool = False, leave_out: bool = False) -> pd.DataFrame: ...
+
+    def predict(self, facts: Any, *, assume_holds: bool = False, leave_out: bool = False) -> Any:
+        """Return the confidence of facts, given and answered as `UKGE.predict` has it.
 
         With `leave_out`, a fact that the known facts hold is judged as if they did not: its own row does not count
         (of several rows of one triple, the first).
         """
-        ids = self.ids(facts)
-        return self.predict_ids(*ids, assume_holds=assume_holds, own=self.own_rows(*ids) if leave_out else None)
+
+        def judge(*ids: Ids) -> Floats:
+            own = self.own_rows(*ids) if leave_out else None
+            return self.predict_ids(*ids, assume_holds=assume_holds, own=own)
+
+        return judged(facts, self.entities, self.relations, judge, "predict")
 
     def predict_ids(
         self, head: AnyIds, relation: AnyIds, tail: AnyIds, *, assume_holds: bool = False, own: Places | None = None
@@ -271,11 +263,20 @@ class Evidence:
         found: Contributions = self.head.contributions(columns, assume_holds=assume_holds)
         return FactContributions(self.feature_names, found.base, found.parts)
 
-    def explain(self, head: str, relation: str, tail: str, **readings: Any) -> Explanation:
-        """Return why a fact, by name, has its confidence; `readings` are those of `ukge.evidence.explain.explain`."""
+    def explain(
+        self,
+        head: str,
+        relation: str,
+        tail: str,
+        *,
+        coverage: float = 0.9,
+        assume_holds: bool = False,
+        leave_out: bool = False,
+    ) -> Explanation:
+        """Return why a fact, by name, has its confidence, with bounds that hold the given share of facts."""
         from ukge.evidence.explain import explain  # noqa: PLC0415 — a use of evidence, loaded when it is asked for
 
-        return explain(self, head, relation, tail, **readings)
+        return explain(self, head, relation, tail, coverage=coverage, assume_holds=assume_holds, leave_out=leave_out)
 
     def unseen_errors(self) -> dict[str, float]:
         """Return the errors on validation facts and negative links, each predicted by a head that did not see it."""
@@ -284,6 +285,19 @@ class Evidence:
             found[f"mse{suffix}"] = float(np.mean(bounds.error**2))
             found[f"mae{suffix}"] = float(np.mean(np.abs(bounds.error)))
         return found
+
+    def __repr__(self) -> str:
+        models = ", ".join(each.name for each in self.evidence.backbones) or "no model"
+        mse = self.unseen_errors()["mse"]
+        what = f"{models} and {len(self.feature_names)} columns about {len(self.known):,} known facts"
+        return f"Evidence({what}; mse on unseen facts {mse:.5f})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the errors on facts that a head did not see, and the known facts."""
+        from ukge.graph.notebook import card, confidence_figure, table  # noqa: PLC0415 — for notebooks
+
+        errors = table(["error on unseen facts", ""], list(self.unseen_errors().items()))
+        return card(repr(self), confidence_figure(self.known, f"known facts: {len(self.known):,}"), errors)
 
     def save(self, path: str | Path) -> None:
         """Write everything to a directory, by custom RUN/evidence; it needs no other files to be loaded again."""
@@ -299,40 +313,8 @@ class Evidence:
 
     def ids(self, facts: Facts) -> tuple[Ids, Ids, Ids]:
         """Return head, relation and tail ids of facts; an unknown name is an error that suggests near ones."""
-        if isinstance(facts, UncertainGraph):
-            if facts.entities == self.entities and facts.relations == self.relations:
-                return facts.head, facts.relation, facts.tail
-            table = facts.facts()
-            names: list[Any] = [table[column] for column in ("head", "relation", "tail")]
-        else:
-            names = [[fact[i] for fact in facts] for i in range(3)]
-        columns = []
-        for values, vocabulary in zip(names, (self.entities, self.relations, self.entities), strict=True):
-            ids = vocabulary.encode(values)
-            if (ids < 0).any():
-                vocabulary.id(str(values[int(np.argmax(ids < 0))]))
-            columns.append(ids)
-        return columns[0], columns[1], columns[2]
+        return known_ids(facts, self.entities, self.relations, "evidence")
 
     def own_rows(self, head: Ids, relation: Ids, tail: Ids) -> Places:
         """Return for each fact the row of `known` that holds it, −1 where there is none."""
         return self.evidence.index.rows_of(head, relation, tail)
-
-
-def _examples(
-    features: Features, blind: Dataset, settings: EvidenceSettings
-) -> tuple[Examples, UncertainGraph, list[str]]:
-    """Return what heads learn from, the negative links among it, and what is to be said of them."""
-    negatives, notes = mixed_negatives(blind, settings)
-    columns = [features.columns(each.head, each.relation, each.tail) for each in (blind.val, negatives)]
-    return Examples(columns[0], blind.val.confidence, columns[1]), negatives, notes
-
-
-def _blind(dataset: Dataset) -> Dataset:
-    """Return a data set without its test part, checked for enough validation facts."""
-    if len(dataset.val) < FEWEST_FACTS:
-        raise DataError(
-            f"data set {dataset.name!r} has {len(dataset.val)} validation facts, and a head needs {FEWEST_FACTS}",
-            hint="Split the graph with a larger validation part.",
-        )
-    return replace(dataset, test=dataset.test[:0], negatives=None, queries=None)

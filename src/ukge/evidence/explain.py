@@ -13,9 +13,10 @@ from ukge.evidence.index import Asked, Places
 from ukge.evidence.reasons import OTHER, Reason, subject_of, witness
 
 if TYPE_CHECKING:
-    from ukge.evidence.evidence import Evidence, Facts
+    from ukge.evidence.evidence import Evidence
     from ukge.evidence.head import Contributions
     from ukge.evidence.trees import Matrix
+    from ukge.graph.given import Facts
     from ukge.graph.vocabulary import Ids
 
 __all__ = ["Explanation", "Reason", "explain", "explain_all", "top_reasons"]
@@ -27,7 +28,7 @@ SMALL = 5e-4
 """A contribution that two printed digits would show as nothing."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """A confidence taken apart: `base` + the sum of the reasons' contributions is the confidence.
 
@@ -51,17 +52,29 @@ class Explanation:
         return {**told, "fact": list(self.fact), "interval": list(self.interval), "reasons": list(told["reasons"])}
 
     def __str__(self) -> str:
+        return "\n".join([*self._verdict(), *(f"{moved:+.3f}  {sentence}" for moved, sentence in self._shares())])
+
+    def __repr__(self) -> str:
+        return f"Explanation({self._verdict()[0]} {len(self.reasons)} reasons)"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the reasons, each with its share as a bar."""
+        from ukge.graph.notebook import card, share_table  # noqa: PLC0415 — for notebooks
+
+        return card(" ".join(self._verdict()), share_table(self._shares()))
+
+    def _verdict(self) -> list[str]:
         low, high = self.interval
-        lines = [
+        told = (
             f"({', '.join(self.fact)}): confidence {self.confidence:.2f}, with {self.coverage:.0%} coverage between "
             f"{low:.2f} and {high:.2f}."
-        ]
-        if self.observed is not None:
-            lines.append(f"The known facts hold it with confidence {self.observed:.2f}.")
-        lines.append(f"{self.base:+.3f}  Without any evidence.")
+        )
+        known = [] if self.observed is None else [f"The known facts hold it with confidence {self.observed:.2f}."]
+        return [told, *known]
+
+    def _shares(self) -> list[tuple[float, str]]:
         shown = [reason for reason in self.reasons if abs(reason.contribution) >= SMALL]
-        lines += [f"{reason.contribution:+.3f}  {reason.sentence}" for reason in shown]
-        return "\n".join(lines)
+        return [(self.base, "Without any evidence."), *((each.contribution, each.sentence) for each in shown)]
 
 
 def explain(

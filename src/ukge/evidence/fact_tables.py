@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ukge.errors import DataError, Problem
-from ukge.graph.readers.layout import NAMES, ROLES, Roles
+from ukge.graph.readers.layout import ROLES, TRIPLE, Roles
 from ukge.graph.readers.rows import Rows, read_rows
 from ukge.graph.vocabulary import Ids, Vocabulary
 
@@ -34,7 +34,7 @@ def read_facts(path: Path, *, confidence: bool = False, label: bool = False, **r
 
     Columns are found as `read` finds them, whose arguments say how; all others are kept.
     """
-    asked = (*NAMES, *(("confidence",) if confidence else ()), *(("label",) if label else ()))
+    asked = (*TRIPLE, *(("confidence",) if confidence else ()), *(("label",) if label else ()))
     named = reading.pop("columns", None) or {}
     columns = {role: at for role, at in named.items() if role in asked or role not in (*ROLES, "label")}
     if columns:
@@ -56,8 +56,8 @@ class KnownFacts:
     def of(cls, rows: Rows, entities: Vocabulary, relations: Vocabulary, *, hint: str) -> KnownFacts:
         """Look the names up; if no row is known, the error says which names are not and `hint` what to do."""
         vocabularies = {"head": entities, "relation": relations, "tail": entities}
-        ids = {role: vocabularies[role].encode(rows.names[role]) for role in NAMES}
-        known = np.all([ids[role] >= 0 for role in NAMES], axis=0)
+        ids = {role: vocabularies[role].encode(rows.names[role]) for role in TRIPLE}
+        known = np.all([ids[role] >= 0 for role in TRIPLE], axis=0)
         if not known.any():
             raise _unknown(rows, ids, hint)
         notes: list[str | None] = [None] * len(rows)
@@ -71,7 +71,7 @@ class KnownFacts:
                 suggest[vocabulary.kind, name] = told
             before = notes[row]
             notes[row] = told if before is None else before if told in before else f"{before}; {told}"
-        head, relation, tail = (ids[role][known] for role in NAMES)
+        head, relation, tail = (ids[role][known] for role in TRIPLE)
         return cls(head, relation, tail, known, tuple(notes))
 
     @property
@@ -105,7 +105,7 @@ def judged(rows: Rows, judgements: Mapping[str, Any], notes: tuple[str | None, .
 
 
 def _missing(rows: Rows, ids: Mapping[str, Ids]) -> Iterator[tuple[int, str, str]]:
-    for role in NAMES:
+    for role in TRIPLE:
         for row in np.flatnonzero(ids[role] < 0):
             yield int(row), role, rows.names[role][int(row)].as_py()
 

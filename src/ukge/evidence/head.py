@@ -142,7 +142,12 @@ def joined(error: Error, chance: Floats, level: Floats) -> Floats:
     return chance * level if error == "squared" else np.where(chance > 0.5, level, 0.0)
 
 
-def fit_head(examples: Examples, rising: npt.NDArray[np.int8], settings: EvidenceSettings) -> tuple[Head, Reading]:
+def fit_head(
+    examples: Examples,
+    rising: npt.NDArray[np.int8],
+    settings: EvidenceSettings,
+    on_share: Callable[[float], None] = lambda _: None,
+) -> tuple[Head, Reading]:
     """Fit a head to all examples, calibrated on folds that heads fitted to the other folds predicted.
 
     Also returns these predictions, which bounds are made of.
@@ -158,6 +163,7 @@ def fit_head(examples: Examples, rising: npt.NDArray[np.int8], settings: Evidenc
         does_hold, how_sure = _trees(seen, rising, settings)
         holds[rows] = does_hold.predict(asked)
         level[rows] = np.clip(how_sure.predict(asked), 0.0, 1.0)
+        on_share((number + 1) / (settings.folds + 1))
     truth = np.concatenate([np.ones(n), np.zeros(m)])
     weight = even_weights(n, m)
     chance = Calibration.fit(holds, truth, weight)

@@ -7,6 +7,7 @@ of a part are judged by the facts of all other parts.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -30,7 +31,9 @@ LEAVES, RATE = 63, 0.1
 """Trees of an expectation: there are many facts to learn from, so they may go far."""
 
 
-def impartial_columns(features: Features, part: npt.NDArray[np.int64]) -> tuple[list[str], Matrix]:
+def impartial_columns(
+    features: Features, part: npt.NDArray[np.int64], on_share: Callable[[float], None] = lambda _: None
+) -> tuple[list[str], Matrix]:
     """Return the evidence of the other parts about every known fact, and the names of its columns.
 
     What models believe, and an expectation, is left out: they have learnt from the facts they would speak of.
@@ -39,16 +42,20 @@ def impartial_columns(features: Features, part: npt.NDArray[np.int64]) -> tuple[
     names = [name for name in features.names if not name.startswith("model:") and name != EXPECTED]
     found = np.empty((len(graph), len(names)), dtype=np.float32)
     with using("duckdb") as engine:
-        for number in range(int(part.max(initial=0)) + 1):
+        parts = int(part.max(initial=0)) + 1
+        for number in range(parts):
             held = part == number
             others, own = graph[np.flatnonzero(~held)], graph[np.flatnonzero(held)]
             blind = replace(features, index=FactIndex(others), tables=Tables.of(others, engine), expectation=None)
             asked = [blind.names.index(name) for name in names]
             found[held] = blind.columns(own.head, own.relation, own.tail)[:, asked]
+            on_share((number + 1) / parts)
     return names, found
 
 
-def with_expectation(features: Features, settings: EvidenceSettings) -> Features:
+def with_expectation(
+    features: Features, settings: EvidenceSettings, on_share: Callable[[float], None] = lambda _: None
+) -> Features:
     """Return evidence with one more column: the confidence that known facts with such evidence have.
 
     There are many more known facts than validation facts, so they show better what the graph's own evidence means.
@@ -59,7 +66,8 @@ def with_expectation(features: Features, settings: EvidenceSettings) -> Features
         return features
     rng = np.random.default_rng(settings.seed)
     part = rng.permutation(len(graph)) % PARTS
-    _, columns = impartial_columns(replace(features, backbones=(), expectation=None), part)
+    alone = replace(features, backbones=(), expectation=None)
+    _, columns = impartial_columns(alone, part, lambda share: on_share(share / 2))
     rows = np.sort(rng.permutation(len(graph))[:MOST])
     trees = replace(settings, iterations=settings.expectation_trees, leaves=LEAVES, learning_rate=RATE)
     return replace(features, expectation=grow("squared_error", columns[rows], graph.confidence[rows], trees))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,7 +70,12 @@ class RankHead:
         return odds / (1.0 + odds) * head.predict(columns, assume_holds=True)
 
 
-def fit_rank_head(features: Features, val: UncertainGraph, settings: EvidenceSettings) -> RankHead | None:
+def fit_rank_head(
+    features: Features,
+    val: UncertainGraph,
+    settings: EvidenceSettings,
+    on_share: Callable[[float], None] = lambda _: None,
+) -> RankHead | None:
     """Fit a head to the candidates of validation queries of both sides; None without queries, or without answers."""
     if settings.rank_queries == 0:
         return None
@@ -93,6 +98,7 @@ def fit_rank_head(features: Features, val: UncertainGraph, settings: EvidenceSet
             parts.append(columns)
             own = (found.query + block.start) * val.n_entities + found.entity
             gains.append(_gains(own, true_key, val.confidence))
+            on_share(0.3 * (SIDES.index(side) + block.stop / len(asking)) / len(SIDES))
     every, gain = np.concatenate(parts), np.concatenate(gains)
     true = gain > 0
     if not true.any() or true.all():

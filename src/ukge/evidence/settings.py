@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypedDict, Unpack
 
-from ukge.errors import ConfigError
+from ukge.errors import ConfigError, known_names
 from ukge.graph.negatives import KINDS
 
 Error = Literal["squared", "absolute"]
@@ -22,6 +23,30 @@ def as_error(name: str) -> Error:
         if each == name:
             return each
     raise ConfigError(f"unknown error {name!r}", hint=f"Known: {', '.join(ERRORS)}.")
+
+
+class HeadChanges(TypedDict, total=False):
+    """Settings of a head, as keywords: what they mean stands at `EvidenceSettings`."""
+
+    error: Error
+    seed: int
+    negatives: Mapping[str, float]
+    negatives_per_fact: float
+    negatives_may_hold: bool
+    iterations: int
+    learning_rate: float
+    leaves: int
+    folds: int
+    rank_queries: int
+    rank_candidates: int
+
+
+class Changes(HeadChanges, total=False):
+    """Settings of the gathering and of a head, as keywords."""
+
+    expectation_trees: int
+    strong: float
+    min_hit_ratio: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +95,11 @@ class EvidenceSettings:
             raise ConfigError(f"validation facts are cut into 2 folds or more, not {self.folds}")
         if self.iterations < 1 or self.leaves < 2 or self.learning_rate <= 0 or self.negatives_per_fact <= 0:
             raise ConfigError("iterations, leaves, the learning rate and the number of negative links are above 0")
+
+    def replace(self, **changes: Unpack[Changes]) -> EvidenceSettings:
+        """Return the settings with some changed."""
+        names = [each.name for each in dataclasses.fields(self)]
+        for name in changes:
+            if name not in names:
+                raise ConfigError(f"unknown setting '{name}' of evidence", hint=known_names(name, names))
+        return dataclasses.replace(self, **changes)

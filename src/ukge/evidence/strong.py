@@ -17,7 +17,8 @@ from ukge.evidence.head import Examples, even_weights
 from ukge.evidence.trees import Floats, Trees
 
 if TYPE_CHECKING:
-    from ukge.evidence.evidence import Evidence, Facts
+    from ukge.evidence.evidence import Evidence
+    from ukge.graph.given import Facts
 
 
 @dataclass(frozen=True, eq=False)

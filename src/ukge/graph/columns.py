@@ -60,7 +60,10 @@ def joined_sources(sources: Sequence[pa.Array | None], lengths: Sequence[int]) -
 
 
 def names_column(values: Any, column: str) -> Names:
-    """Return names as Arrow strings (or UTF-8 bytes), without a copy where they are that already."""
+    """Return names as Arrow strings (or UTF-8 bytes), without a copy where they are that already.
+
+    Whole numbers are names too, as long as all are.
+    """
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values if values.type in _NAME_TYPES else values.cast(pa.large_string())
     try:
@@ -74,6 +77,8 @@ def names_column(values: Any, column: str) -> Names:
         what = f"{len(problems):,} names in column {column} hold half a surrogate pair"
         raise DataError(what, problems=problems, hint="Mend these names; they cannot be written as UTF-8.") from None
     except (pa.ArrowTypeError, pa.ArrowInvalid, TypeError) as error:
+        if all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in values):
+            return pa.array([str(value) for value in values], type=pa.large_string())
         what = f"names in column {column} must be text: {error}"
         raise DataError(what, hint="Convert the column to strings first.") from None
 
@@ -172,20 +177,3 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def chosen_rows(rows: Any, length: int) -> npt.NDArray[np.int64]:
-    """Return the rows that a mask or a list of indices chooses among `length`; negative indices count from the end."""
-    picks = np.asarray(rows)
-    if picks.dtype == np.bool_:
-        if len(picks) != length:
-            raise DataError(f"a mask of {len(picks):,} cannot choose among {length:,} facts")
-        return np.flatnonzero(picks)
-    if picks.size == 0:
-        return np.zeros(0, dtype=np.int64)
-    if not np.issubdtype(picks.dtype, np.integer):
-        raise DataError(f"facts are chosen by a mask or by whole numbers, not by {picks.dtype}")
-    if picks.min() < -length or picks.max() >= length:
-        wrong = picks[(picks < -length) | (picks >= length)][0]
-        raise DataError(f"there is no fact {wrong} among {length:,}")
-    return np.where(picks < 0, picks + length, picks).astype(np.int64)

@@ -64,3 +64,11 @@ class Dataset:
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name} {len(part):,}" for name, part in self.parts.items())
         return f"Dataset({self.name!r}: {sizes}; {len(self.entities):,} entities, {len(self.relations):,} relations)"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: how the confidences of each part are distributed."""
+        from ukge.graph.notebook import card, confidence_figure  # noqa: PLC0415 — for notebooks
+
+        shown = {**self.parts, "negatives": self.negatives, "ground rules": self.ground_rules}
+        pictures = [confidence_figure(part, f"{name}: {len(part):,}") for name, part in shown.items() if part]
+        return card(repr(self), *pictures)

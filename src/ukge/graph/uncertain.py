@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ukge.errors import DataError, Problem
+from ukge.errors import DataError
 from ukge.graph.checks import NOWHERE, Where, check_confidence
 from ukge.graph.columns import (
     Confidences,
-    chosen_rows,
     confidence_column,
     encode_column_names,
     fact_table,
@@ -24,31 +23,17 @@ from ukge.graph.columns import (
     single,
     used_names,
 )
+from ukge.graph.fact import Fact, FactArrays, rows_of
 from ukge.graph.fingerprint import fingerprint
 from ukge.graph.keys import Keys, triple_keys
+from ukge.graph.selection import HINT, IdColumn, Names, chosen_rows, mask_of
 from ukge.graph.vocabulary import Ids, Vocabulary
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class Fact(NamedTuple):
-    """One fact by name."""
-
-    head: str
-    relation: str
-    tail: str
-    confidence: float
-    source: str | None = None
-
-
-class FactArrays(NamedTuple):
-    """Many facts as NumPy columns; names (object arrays) or ids (int32), as asked for."""
-
-    head: npt.NDArray[Any]
-    relation: npt.NDArray[Any]
-    tail: npt.NDArray[Any]
-    confidence: Confidences
+__all__ = ["Fact", "FactArrays", "UncertainGraph", "concat"]
 
 
 class UncertainGraph:
@@ -119,11 +104,7 @@ class UncertainGraph:
     @classmethod
     def from_facts(cls, facts: Iterable[Sequence[Any]]) -> UncertainGraph:
         """Build a graph from (head, relation, tail, confidence[, source]) tuples."""
-        rows = [tuple(fact) for fact in facts]
-        wrong = [i for i, row in enumerate(rows) if len(row) not in (4, 5)]
-        if wrong:
-            problems = [Problem("a fact has 4 or 5 parts", line=i, value=str(rows[i]), place="fact") for i in wrong]
-            raise DataError(f"{len(wrong):,} facts have the wrong number of parts", problems=problems)
+        rows = rows_of(facts, fewest=4)
         source = [row[4] if len(row) == 5 else None for row in rows] if any(len(row) == 5 for row in rows) else None
         columns = [[row[i] for row in rows] for i in range(4)]
         return cls.from_columns(*columns, source=source)
@@ -154,17 +135,17 @@ class UncertainGraph:
     @property
     def head(self) -> Ids:
         """Head ids, read-only, without a copy."""
-        return self._column("head")
+        return self._column("head").view(IdColumn)
 
     @property
     def relation(self) -> Ids:
         """Relation ids, read-only, without a copy."""
-        return self._column("relation")
+        return self._column("relation").view(IdColumn)
 
     @property
     def tail(self) -> Ids:
         """Tail ids, read-only, without a copy."""
-        return self._column("tail")
+        return self._column("tail").view(IdColumn)
 
     @property
     def confidence(self) -> Confidences:
@@ -217,6 +198,8 @@ class UncertainGraph:
     def __getitem__(self, rows: slice | npt.NDArray[Any] | Sequence[int]) -> UncertainGraph: ...
 
     def __getitem__(self, rows: Any) -> Fact | UncertainGraph:
+        if isinstance(rows, (bool, np.bool_)):
+            raise DataError(f"{rows} chooses no facts: a mask says of each fact whether it is meant", hint=HINT)
         if isinstance(rows, (int, np.integer)):
             return self._fact(int(rows))
         if isinstance(rows, slice):
@@ -225,6 +208,24 @@ class UncertainGraph:
                 return self._like(self._table.slice(start, max(stop - start, 0)))
             rows = np.arange(start, stop, step)
         return self._like(self._table.take(pa.array(chosen_rows(rows, len(self)))))
+
+    def where(
+        self,
+        *,
+        head: Names | None = None,
+        relation: Names | None = None,
+        tail: Names | None = None,
+        entity: Names | None = None,
+        min_confidence: float | None = None,
+        max_confidence: float | None = None,
+        source: Names | None = None,
+    ) -> UncertainGraph:
+        """Return the facts that meet every condition: `graph.where(relation="worksFor", min_confidence=0.8)`.
+
+        Names may be one or several, of which a fact has any; `entity` is its head or its tail. Bounds of confidence
+        are included. A name that the graph does not know is an error that suggests near ones.
+        """
+        return self[mask_of(self, head, relation, tail, entity, min_confidence, max_confidence, source)]
 
     def __iter__(self) -> Iterator[Fact]:
         for batch in self._named().to_batches(max_chunksize=65_536):
@@ -264,6 +265,12 @@ class UncertainGraph:
 
     def __repr__(self) -> str:
         return f"UncertainGraph({len(self):,} facts, {self.n_entities:,} entities, {self.n_relations:,} relations)"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: how the confidences are distributed, and the first facts."""
+        from ukge.graph.notebook import card, confidence_figure, fact_table  # noqa: PLC0415 — for notebooks
+
+        return card(repr(self), confidence_figure(self, "confidences"), fact_table(self))
 
     def _like(self, table: pa.Table) -> UncertainGraph:
         return UncertainGraph(table, self.entities, self.relations)

@@ -13,6 +13,9 @@ import pyarrow.compute as pc
 
 from ukge.errors import DataError
 
+SHOWN = 3
+"""Names that a vocabulary shows of itself."""
+
 Ids = npt.NDArray[np.int32]
 
 
@@ -62,7 +65,8 @@ class Vocabulary:
         return hash((len(self.names), self.names[0].as_py() if len(self.names) else ""))
 
     def __repr__(self) -> str:
-        return f"Vocabulary({len(self):,} {self.kind} names)"
+        first = ", ".join(map(repr, self.names[:SHOWN].to_pylist()))
+        return f"Vocabulary({len(self):,} {self.kind} names: {first}{', …' if len(self) > SHOWN else ''})"
 
     @property
     def index(self) -> dict[str, int]:

@@ -21,6 +21,7 @@ from ukge.logic.ground_rules import GroundingReport, GroundRules, RuleGrounding
 from ukge.logic.joins import Shape, bindings, bodies_table, shaped
 from ukge.logic.output import replacing
 from ukge.logic.rules import LONGEST_BODY, Rule
+from ukge.steps import Steps, Tell
 
 SCHEMA = pa.schema(
     [
@@ -57,6 +58,11 @@ class GroundingSettings:
             raise ConfigError(f"the least truth of a body is a number from 0 up to 1, not {self.min_body}")
 
 
+ESTIMATING, COUNTING, WRITING = "estimating how many there are", "filling the rules", "writing the ground rules"
+STEPS = {ESTIMATING: 1, COUNTING: 2, WRITING: 3}
+"""What grounding does, with the share of its time that each step takes about."""
+
+
 def ground(
     graph: UncertainGraph,
     rules: Sequence[Rule],
@@ -64,6 +70,7 @@ def ground(
     *,
     out: str | Path | None = None,
     engine: str | Engine = "duckdb",
+    tell: Tell | None = None,
 ) -> GroundRules:
     """Fill the bodies of rules with strong facts and return the ground rules, sorted by rule, head and facts.
 
@@ -72,7 +79,7 @@ def ground(
     """
     wanted = settings or GroundingSettings()
     with using(engine) as running, fact_tables(running, graph, wanted.strong) as facts:
-        return ground_on(running, facts, graph, rules, wanted, None if out is None else Path(out))
+        return ground_on(running, facts, graph, rules, wanted, None if out is None else Path(out), tell)
 
 
 def ground_on(
@@ -82,18 +89,27 @@ def ground_on(
     rules: Sequence[Rule],
     settings: GroundingSettings,
     out: Path | None = None,
+    tell: Tell | None = None,
 ) -> GroundRules:
     """Ground rules on tables that are already loaded."""
+    steps = Steps(tell, STEPS)
+    steps.begin(ESTIMATING)
     groups = _groups(rules, graph)
     expected: dict[int, int] = {}
-    for group in groups:
+    for number, group in enumerate(groups):
+        steps.within(number / len(groups))
         expected |= estimates(engine, facts, group.bodies, group.shape, graph.n_relations)
     pruned = _over_budget(rules, expected, settings.budget)
     heads = engine.load(_heads_table(rules, graph))
     filled = [_Filled(engine, facts, heads, group.without(pruned), settings) for group in groups]
     try:
         kept = ibis.union(*(one.kept() for one in filled)) if filled else None
-        counts = {row.pop("id"): row for one in filled for row in engine.rows(one.counted())}
+        counts: dict[int, dict[str, Any]] = {}
+        steps.begin(COUNTING)
+        for number, one in enumerate(filled):
+            steps.within(number / len(filled))
+            counts |= {row.pop("id"): row for row in engine.rows(one.counted())}
+        steps.begin(WRITING)
         table, size = _output(engine, kept, out)
     finally:
         for one in filled:

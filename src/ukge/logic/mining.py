@@ -19,6 +19,7 @@ from ukge.logic.longer import three_steps
 from ukge.logic.measures import ScoredRule, measure_on
 from ukge.logic.rules import Atom, Rule
 from ukge.logic.weights import Prior, learn_prior, learn_weights
+from ukge.steps import Steps, Tell
 
 NO_WALKS = Walks([], 0, 0, None, 0)
 
@@ -123,19 +124,35 @@ class MinedRules:
 
 
 def mine(
-    graph: UncertainGraph, settings: MiningSettings | None = None, *, engine: str | Engine = "duckdb"
+    graph: UncertainGraph,
+    settings: MiningSettings | None = None,
+    *,
+    engine: str | Engine = "duckdb",
+    tell: Tell | None = None,
 ) -> MinedRules:
     """Find the rules of a graph. Give it the training facts only: it looks at nothing else.
 
-    Different variables stand for different entities, and each implied fact counts once.
+    Different variables stand for different entities, and each implied fact counts once. `tell` hears how far it is.
     """
     wanted = settings or MiningSettings()
+    steps = Steps(tell, STEPS if wanted.max_length > 2 else {step: STEPS[step] for step in (LOADING, PAIRS, MEASURING)})
+    steps.begin(LOADING)
     with using(engine) as running, fact_tables(running, graph, wanted.strong) as facts:
         found = edges(running, facts, graph.n_relations)
         try:
-            return _Miner(running, facts, graph, wanted, found).mined()
+            return _Miner(running, facts, graph, wanted, found).mined(steps)
         finally:
             found.drop()
+
+
+LOADING, PAIRS, MEASURING, LONGER = (
+    "loading the facts",
+    "finding bodies of one and two facts",
+    "measuring the rules",
+    "finding and measuring longer rules",
+)
+STEPS = {LOADING: 1, PAIRS: 2, MEASURING: 4, LONGER: 10}
+"""What mining does, with the share of its time that each step takes about."""
 
 
 class _Miner:
@@ -149,16 +166,19 @@ class _Miner:
         self.candidates: dict[Rule, Candidate] = {}
         self.measured: list[ScoredRule] = []
 
-    def mined(self) -> MinedRules:
+    def mined(self, steps: Steps) -> MinedRules:
         asked = self.settings
+        steps.begin(PAIRS)
         candidates = single_steps(self.found, asked.min_support)
         two, three, dear = NO_WALKS, NO_WALKS, 0
         if asked.max_length > 1 and asked.conjunctions:
             candidates += double_steps(self.found, asked.min_support)
         if asked.max_length > 1:
             two = two_steps(self.found, asked.min_support, asked.min_hit_ratio, asked.max_walks)
+        steps.begin(MEASURING)
         good = self._good([*candidates, *two.candidates])
         if asked.max_length > 2:
+            steps.begin(LONGER)
             three = self._extended(good)
             affordable, dear = self._affordable(three.candidates)
             good += self._good(affordable)

@@ -79,13 +79,14 @@ def trained(
     if state == FINISHED:
         return UKGE.load(path)
     if state == UNFINISHED:
-        return UKGE.resume(path, dataset, callbacks=[callback], on_facts=on_facts)
+        return UKGE.resume(path, dataset, progress=False, callbacks=[callback], on_facts=on_facts)
     return UKGE(contestants.get(job.model).variant, config=config).fit(
         dataset,
         rules=job.rules,
         out=path,
         reference=reference,
         leak_safe=job.clean,
+        progress=False,
         callbacks=[callback],
         on_facts=on_facts,
     )

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-
+from ukge.arrays import Array, halves, side_by_side
 from ukge.scoring.base import InnerProduct, scorers
 
 
@@ -17,25 +15,17 @@ class ComplEx(InnerProduct):
     Trouillon, Welbl, Riedel, Gaussier, Bouchard: Complex Embeddings for Simple Link Prediction. ICML 2016.
     """
 
-    def entity_width(self, dim: int) -> int:
-        """Return the width of k complex numbers."""
-        return 2 * dim
+    entity_parts = relation_parts = ("real", "imaginary")
 
-    def relation_width(self, dim: int) -> int:
-        """Return the width of k complex numbers."""
-        return 2 * dim
-
-    def tail_query(self, head: Tensor, relation: Tensor) -> Tensor:
+    def tail_query(self, head: Array, relation: Array) -> Array:
         """Return h·r, whose real inner product with t is Re(h·r·conj(t))."""
-        a, b = head.chunk(2, dim=-1)
-        c, d = relation.chunk(2, dim=-1)
-        return torch.cat([a * c - b * d, a * d + b * c], dim=-1)
+        (a, b), (c, d) = halves(head), halves(relation)
+        return side_by_side(a * c - b * d, a * d + b * c)
 
-    def head_query(self, relation: Tensor, tail: Tensor) -> Tensor:
+    def head_query(self, relation: Array, tail: Array) -> Array:
         """Return conj(r)·t, whose real inner product with h is the same number."""
-        c, d = relation.chunk(2, dim=-1)
-        e, f = tail.chunk(2, dim=-1)
-        return torch.cat([c * e + d * f, c * f - d * e], dim=-1)
+        (c, d), (e, f) = halves(relation), halves(tail)
+        return side_by_side(c * e + d * f, c * f - d * e)
 
 
 scorers.register("complex")(ComplEx())

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torch import Tensor
-
+from ukge.arrays import Array
 from ukge.scoring.base import InnerProduct, scorers
 
 
@@ -16,11 +15,11 @@ class DistMult(InnerProduct):
     Yang, Yih, He, Gao, Deng: Embedding Entities and Relations for Learning and Inference in Knowledge Bases. ICLR 2015.
     """
 
-    def tail_query(self, head: Tensor, relation: Tensor) -> Tensor:
+    def tail_query(self, head: Array, relation: Array) -> Array:
         """Return h ∘ r."""
         return head * relation
 
-    def head_query(self, relation: Tensor, tail: Tensor) -> Tensor:
+    def head_query(self, relation: Array, tail: Array) -> Array:
         """Return r ∘ t."""
         return relation * tail
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torch import Tensor
-
+from ukge.arrays import Array
 from ukge.scoring.base import InnerProduct, scorers
 
 
@@ -16,11 +15,11 @@ class Dot(InnerProduct):
     Hu, Cheng, Huang, Fang, Luo: On Embedding Uncertain Graphs (URGE). CIKM 2017.
     """
 
-    def tail_query(self, head: Tensor, relation: Tensor) -> Tensor:  # noqa: ARG002
+    def tail_query(self, head: Array, relation: Array) -> Array:  # noqa: ARG002
         """Return h."""
         return head
 
-    def head_query(self, relation: Tensor, tail: Tensor) -> Tensor:  # noqa: ARG002
+    def head_query(self, relation: Array, tail: Array) -> Array:  # noqa: ARG002
         """Return t."""
         return tail
 

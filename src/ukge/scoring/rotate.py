@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-
+from ukge.arrays import Array, halves, library, side_by_side
 from ukge.scoring.base import EPS, Scorer, scorers
 
 
@@ -19,28 +17,30 @@ class RotatE(Scorer):
 
     inner_product = False
     phases = True
+    entity_parts = ("real", "imaginary")
+    relation_parts = ("phase",)
 
-    def entity_width(self, dim: int) -> int:
-        """Return the width of k complex numbers."""
-        return 2 * dim
-
-    def tail_query(self, head: Tensor, relation: Tensor) -> Tensor:
+    def tail_query(self, head: Array, relation: Array) -> Array:
         """Return the head turned by θ."""
-        return _rotate(head, relation.cos(), relation.sin())
+        return _rotate(head, relation, 1.0)
 
-    def head_query(self, relation: Tensor, tail: Tensor) -> Tensor:
+    def head_query(self, relation: Array, tail: Array) -> Array:
         """Return the tail turned back, which is as far from the head as the turned head is from the tail."""
-        return _rotate(tail, relation.cos(), -relation.sin())
+        return _rotate(tail, relation, -1.0)
 
-    def compare(self, query: Tensor, candidate: Tensor) -> Tensor:
+    def compare(self, query: Array, candidate: Array) -> Array:
         """Return −Σᵢ |queryᵢ − candidateᵢ| over complex coordinates."""
-        real, imaginary = (query - candidate).chunk(2, dim=-1)
-        return -(real.square() + imaginary.square() + EPS).sqrt().sum(dim=-1)
+        xp = library(query)
+        real, imaginary = halves(query - candidate)
+        distance: Array = xp.sqrt(xp.square(real) + xp.square(imaginary) + EPS).sum(-1)
+        return -distance
 
 
-def _rotate(entity: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    real, imaginary = entity.chunk(2, dim=-1)
-    return torch.cat([real * cos - imaginary * sin, real * sin + imaginary * cos], dim=-1)
+def _rotate(entity: Array, angle: Array, sense: float) -> Array:
+    cos: Array = library(angle).cos(angle)
+    sin: Array = library(angle).sin(angle) * sense
+    real, imaginary = halves(entity)
+    return side_by_side(real * cos - imaginary * sin, real * sin + imaginary * cos)
 
 
 scorers.register("rotate")(RotatE())

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
-from torch import Tensor
+import numpy as np
 
+from ukge.arrays import Array, library
 from ukge.scoring.base import EPS, Scorer, scorers
 
 
@@ -23,25 +23,27 @@ class TransE(Scorer):
 
     inner_product = False
 
-    def tail_query(self, head: Tensor, relation: Tensor) -> Tensor:
+    def tail_query(self, head: Array, relation: Array) -> Array:
         """Return h + r."""
         return head + relation
 
-    def head_query(self, relation: Tensor, tail: Tensor) -> Tensor:
+    def head_query(self, relation: Array, tail: Array) -> Array:
         """Return t − r."""
         return tail - relation
 
-    def compare(self, query: Tensor, candidate: Tensor) -> Tensor:
+    def compare(self, query: Array, candidate: Array) -> Array:
         """Return −‖query − candidate‖."""
-        difference = query - candidate
-        if self.p == 1:
-            return -difference.abs().sum(dim=-1)
-        return -(difference.square().sum(dim=-1) + EPS).sqrt()
+        xp, difference = library(query), query - candidate
+        distance: Array = abs(difference).sum(-1) if self.p == 1 else xp.sqrt(xp.square(difference).sum(-1) + EPS)
+        return -distance
 
-    def compare_all(self, query: Tensor, candidates: Tensor) -> Tensor:
+    def compare_all(self, query: Array, candidates: Array) -> Array:
         """Return all distances without holding the differences; not by a matrix product, which rounds near 0."""
-        distance = torch.cdist(query, candidates, p=self.p, compute_mode="donot_use_mm_for_euclid_dist")
-        return -distance if self.p == 1 else -(distance.square() + EPS).sqrt()
+        if isinstance(query, np.ndarray):
+            return Scorer.compare_all(self, query, candidates)
+        xp = library(query)
+        distance: Array = xp.cdist(query, candidates, p=self.p, compute_mode="donot_use_mm_for_euclid_dist")
+        return -distance if self.p == 1 else -xp.sqrt(xp.square(distance) + EPS)
 
 
 scorers.register("transe")(TransE(1))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,7 @@ from ukge.errors import RunError
 from ukge.links import Link, links
 from ukge.runs import Run
 from ukge.scoring import Scorer, scorers
-from ukge.storage import DAMAGED
+from ukge.storage import DAMAGED, StoredArrays
 
 Ids = npt.NDArray[np.integer[Any]]
 Floats = npt.NDArray[np.float64]
@@ -35,9 +33,9 @@ class Weights:
 
     @classmethod
     def of(cls, run: Run) -> Weights:
-        """Map the weights of a run whose checksums were verified, and check that they fit its settings and names."""
+        """Map the weights of a run, and check that they fit its settings and names."""
         file = run.path / "weights.safetensors"
-        arrays = mapped(file)
+        arrays = StoredArrays(file)
         settings = run.config.model
         scorer, link = scorers.get(settings.scorer), links.get(settings.link)
         entities, relations = run.vocabularies
@@ -104,30 +102,6 @@ class Weights:
 
     def _turned(self, query: Tensor) -> Tensor:
         return query * self._sign if self.scorer.inner_product else query
-
-
-def mapped(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of a safetensors file without reading them: copy-on-write maps, so the file cannot change."""
-    try:
-        with path.open("rb") as handle:
-            size = int.from_bytes(handle.read(8), "little")
-            if size > path.stat().st_size - 8:
-                raise ValueError("its header is longer than the file")
-            header: dict[str, Any] = json.loads(handle.read(size))
-        header.pop("__metadata__", None)
-        return {name: _mapped(path, 8 + size, told) for name, told in header.items()}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError(f"{path} is damaged: {error}", hint=DAMAGED) from None
-
-
-def _mapped(path: Path, start: int, told: dict[str, Any]) -> npt.NDArray[Any]:
-    kinds: dict[str, Any] = {"F32": np.float32, "F64": np.float64, "I32": np.int32, "I64": np.int64}
-    first, last = told["data_offsets"]
-    shape = tuple(told["shape"])
-    kind = np.dtype(kinds[told["dtype"]])
-    if last - first != kind.itemsize * int(np.prod(shape)):
-        raise ValueError("a table's size does not fit its shape")
-    return np.memmap(path, dtype=kind, mode="c", offset=start + first, shape=shape)
 
 
 def _ids(ids: Ids) -> Tensor:

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ukge.errors import ConfigError, DataError
+from ukge.errors import ConfigError, DataError, Wording, in_python
 from ukge.evaluation import breakdown
 from ukge.evaluation.baselines import baseline_predictors
 from ukge.evaluation.calibration import reliability
@@ -46,11 +46,13 @@ def write_report(
     name: str,
     trace: Sequence[Mapping[str, Any]] = (),
     queries: Sequence[tuple[int, int]] = (),
+    wording: Wording = in_python,
 ) -> Path:
     """Write index.html and its pictures into a directory, and return the page.
 
     `name` is the predictor's row in the evaluation; `trace` the lines of its training; `queries` (head and relation
-    ids) choose the case study, which otherwise takes queries of several relations by itself.
+    ids) choose the case study, which otherwise takes queries of several relations by itself; `wording` is how hints
+    name arguments.
     """
     cases = study(plan.dataset, predictor, queries or informative_queries(plan.dataset))
     pictures = draw(evaluation, plan, predictor, name, trace)
@@ -60,7 +62,7 @@ def write_report(
     for picture in pictures:
         write_atomically(directory / f"{picture.name}.png", picture.png)
     page = directory / "index.html"
-    write_atomically(page, render(evaluation, pictures, cases, name).encode())
+    write_atomically(page, render(evaluation, pictures, cases, name, wording).encode())
     return page
 
 

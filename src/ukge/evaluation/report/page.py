@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from ukge.errors import Wording, in_python
 from ukge.evaluation.case_study import Case, Tail
 from ukge.evaluation.evaluate import Evaluation, Row
 from ukge.evaluation.tables import columns, half_width, header, is_best
@@ -20,6 +21,8 @@ main { max-width: 1200px; }
 td.best { font-weight: 650; }
 td.name { white-space: nowrap; }
 tr.trivial td { color: var(--soft); }
+p.verdict { margin: 12px 0 0; }
+p.verdict b { color: var(--warn); font-weight: 600; }
 td small { display: block; color: var(--soft); font-size: 11px; font-weight: 400; white-space: nowrap; }
 .pictures { grid-template-columns: repeat(auto-fit, minmax(420px, 1fr)); align-items: start; }
 figure.wide { grid-column: 1 / -1; }
@@ -46,10 +49,16 @@ class Picture:
     wide: bool = False
 
 
-def render(evaluation: Evaluation, pictures: Sequence[Picture], cases: Sequence[Case], name: str) -> str:
-    """Return the report as the text of an HTML page."""
+def render(
+    evaluation: Evaluation,
+    pictures: Sequence[Picture],
+    cases: Sequence[Case],
+    name: str,
+    wording: Wording = in_python,
+) -> str:
+    """Return the report as the text of an HTML page, in the words of a surface."""
     title = escape(f"{name}: protocol {evaluation.protocol} on {evaluation.data}")
-    sections = "\n".join(_sections(evaluation, pictures, cases))
+    sections = "\n".join(_sections(evaluation, pictures, cases, wording))
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -59,12 +68,19 @@ def render(evaluation: Evaluation, pictures: Sequence[Picture], cases: Sequence[
     )
 
 
-def _sections(evaluation: Evaluation, pictures: Sequence[Picture], cases: Sequence[Case]) -> Iterator[str]:
+def _sections(
+    evaluation: Evaluation, pictures: Sequence[Picture], cases: Sequence[Case], wording: Wording
+) -> Iterator[str]:
     if evaluation.notes:
         items = "".join(f"<li>{escape(note)}</li>" for note in evaluation.notes)
         yield _section("What to know", f"<ul>{items}</ul>")
     for table in evaluation.tables:
-        yield _section(f"{evaluation.protocol} · {table.title}", _results(evaluation, table))
+        told = "".join(
+            f'<p class="verdict"><b>{escape(each.what())}</b> {escape(each.hint(wording))}</p>'
+            for each in evaluation.verdicts
+            if each.table is table
+        )
+        yield _section(f"{evaluation.protocol} · {table.title}", _results(evaluation, table) + told)
     if pictures:
         yield _section("Pictures", f'<div class="pictures">{"".join(_figure(each) for each in pictures)}</div>')
     if cases:
@@ -93,7 +109,7 @@ def _row(evaluation: Evaluation, table: Table, row: Row) -> str:
     for metric in columns(evaluation, table):
         figure = row.figure(table.name, metric.name)
         limits = ""
-        if figure.interval is not None and not row.trivial:
+        if figure.interval is not None and half_width(figure) and not row.trivial:
             ends = f"{metric.text(figure.interval.low)} … {metric.text(figure.interval.high)}"
             limits = f'<small title="{evaluation.bootstrap.level:.0%} interval: {ends}">{half_width(figure)}</small>'
         best = ' class="best"' if is_best(figure, evaluation, table) else ""

@@ -12,6 +12,12 @@ from ukge.graph.dataset import Dataset
 from ukge.graph.keys import Keys
 from ukge.graph.uncertain import UncertainGraph
 
+CONSTANT = "constant"
+"""How the names of the constants begin."""
+
+WITH_NEGATIVES = f"{CONSTANT}, with negatives"
+"""The constant for facts and negative links together: the mean of both."""
+
 
 @dataclass(frozen=True, slots=True)
 class Errors:
@@ -54,6 +60,9 @@ def trivial_baselines(dataset: Dataset, known: ByTriple) -> tuple[Baseline, ...]
         ("twin, else relation mean", "train", np.where(np.isnan(twin), relation_mean[asked.relation], twin)),
         ("twin, else 0", "train", np.nan_to_num(twin)),
     ]
+    if dataset.negatives is not None:
+        together = train.confidence.mean() * len(test) / len(asked)
+        predictions.insert(4, (WITH_NEGATIVES, "train", np.full(len(asked), together)))
     return tuple(_measured(name, on, predicted, asked.confidence, dataset) for name, on, predicted in predictions)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ukge.graph.audit.baselines import CONSTANT
+
 if TYPE_CHECKING:
     from ukge.graph.audit.report import Audit
     from ukge.graph.audit.twins import Twin, Twins
@@ -24,6 +26,16 @@ def headlines(found: Audit) -> tuple[str, ...]:
         *_confidences(found),
         *_unused(found),
     )
+
+
+def sizes(found: Audit) -> tuple[str, str, str]:
+    """Return how many facts, entities and relations there are, in words."""
+    counts = (found.whole.rows, found.entities.known, found.relations.known)
+    words = (("fact", "facts"), ("entity", "entities"), ("relation", "relations"))
+    facts, entities, relations = (
+        f"{count:,} {one if count == 1 else many}" for count, (one, many) in zip(counts, words, strict=True)
+    )
+    return facts, entities, relations
 
 
 def percent(share: float) -> str:
@@ -86,9 +98,9 @@ def _baselines(found: Audit) -> Iterator[str]:
     constants = [each for each in found.baselines if each.fitted_on == "train+val"]
     mse = min(each.positives.mse for each in constants)
     mae = min(each.positives.mae for each in constants)
-    yield f"One constant reaches MSE {mse:.4f} and MAE {mae:.3f} on the positive test facts."
+    yield f"A constant reaches MSE {mse:.4f} (the mean) or MAE {mae:.3f} (the median) on the positive test facts."
     best = min(found.baselines, key=lambda each: each.positives.mse)
-    if best not in constants:
+    if not best.name.startswith(CONSTANT) and best.positives.mse < mse:
         yield (
             f"Without any model, “{best.name}” reaches MSE {best.positives.mse:.4f} and MAE {best.positives.mae:.3f} "
             "on the positive test facts: a model has to beat that."
@@ -101,7 +113,10 @@ def _symmetry(found: Audit) -> Iterator[str]:
         names = ", ".join(each.relation for each in symmetric[:3])
         more = f" and {len(symmetric) - 3:,} more" if len(symmetric) > 3 else ""
         what = "relation is" if len(symmetric) == 1 else "relations are"
-        yield f"{len(symmetric):,} {what} symmetric in at least 90 % of the facts: {names}{more}."
+        advice = (
+            "" if found.parts else " A random cut would give test facts away by their inverse, a leak-safe one not."
+        )
+        yield f"{len(symmetric):,} {what} symmetric in at least 90 % of the facts: {names}{more}.{advice}"
 
 
 def _confidences(found: Audit) -> Iterator[str]:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from ukge.graph.audit.counts import PartCounts
-from ukge.graph.audit.headlines import percent
+from ukge.graph.audit.headlines import percent, sizes
 from ukge.graph.audit.negatives import Negatives
-from ukge.graph.audit.pictures import bar, histogram
 from ukge.graph.audit.report import Audit
 from ukge.graph.audit.style import CSS
 from ukge.graph.audit.twins import Twin
+from ukge.graph.pictures import bar, histogram
 
 RELATIONS_SHOWN = 25
 
@@ -19,7 +19,7 @@ RELATIONS_SHOWN = 25
 def render(found: Audit) -> str:
     """Return the audit as the text of an HTML page."""
     name = escape(found.name)
-    size = f"{found.whole.rows:,} facts · {found.entities.known:,} entities · {found.relations.known:,} relations"
+    size = " · ".join(sizes(found))
     sections = "\n".join(_sections(found))
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -94,10 +94,6 @@ def _twins(found: Audit) -> str:
 
 def _kinds(exact: Twin, inverse: Twin, pair: Twin) -> list[tuple[str, Twin]]:
     return [("as it is", exact), ("inverted", inverse), ("its entity pair, any relation", pair)]
-
-
-def _track(twin: Twin) -> str:
-    return bar(twin.share, warn=True)
 
 
 def _negatives(negatives: Negatives) -> str:

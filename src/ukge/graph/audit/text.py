@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ukge.graph.audit.counts import PartCounts
-from ukge.graph.audit.headlines import percent
+from ukge.graph.audit.headlines import percent, sizes
 from ukge.graph.audit.negatives import Negatives
 from ukge.graph.audit.report import Audit
 from ukge.graph.audit.twins import Twin
@@ -25,9 +25,9 @@ def render(found: Audit) -> RenderableType:
 
 
 def _blocks(found: Audit) -> Iterator[RenderableType]:
-    size = f"{found.whole.rows:,} facts, {found.entities.known:,} entities, {found.relations.known:,} relations"
-    yield Text.assemble((f"Audit of {found.name}", "bold"), f"   {size}\n")
-    yield _headlines(found)
+    yield Text.assemble((f"Audit of {found.name}", "bold"), f"   {', '.join(sizes(found))}\n")
+    if found.headlines():
+        yield _headlines(found)
     yield _parts(found)
     yield histogram(found.whole)
     if found.twins:
@@ -58,14 +58,16 @@ def _parts(found: Audit) -> Table:
     )
     for part in (*found.parts, found.whole):
         often = "–" if part.mode is None or part.mode_share is None else f"{part.mode:g} ({percent(part.mode_share)})"
-        numbers = [_number(value) for value in (part.mean, part.std)]
+        numbers = [_number(value) for value in (part.mean, part.std, part.median)]
         _add(table, part.name, _sparkline(part), f"{part.rows:,}", f"{part.distinct:,}", *numbers, often)
     return table
 
 
 def _sparkline(part: PartCounts) -> str:
-    highest = max(part.histogram) or 1
-    return "".join(EIGHTHS[_level(count, highest, len(EIGHTHS) - 1)] for count in part.histogram)
+    """Return the histogram in half its bins: beside eight columns, 80 characters have no room for more."""
+    counts = [sum(part.histogram[at : at + 2]) for at in range(0, len(part.histogram), 2)]
+    highest = max(counts) or 1
+    return "".join(EIGHTHS[_level(count, highest, len(EIGHTHS) - 1)] for count in counts)
 
 
 def histogram(part: PartCounts) -> Text:
@@ -138,8 +140,9 @@ def _symmetry(found: Audit) -> Table:
 
 def _baselines(found: Audit) -> Table:
     both = found.negatives is not None
-    columns = ["without a model", "fitted on", "test MSE", "test MAE"]
-    table = _table("Trivial baselines", columns + (["with negatives: MSE", "MAE"] if both else []), text=2)
+    columns = ["without a model", "fitted on", "test MSE", "test MAE", *(["+ neg. MSE", "+ neg. MAE"] if both else [])]
+    note = " (+ neg.: of the test facts and the negative links together)" if both else ""
+    table = _table(f"Trivial baselines{note}", columns, text=2)
     for each in found.baselines:
         cells = [f"{each.positives.mse:.4f}", f"{each.positives.mae:.4f}"]
         if each.with_negatives is not None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from platformdirs import user_cache_path
 
-from ukge.errors import ConfigError, DataError
+from ukge.errors import ConfigError, DataError, known_names
 from ukge.graph.catalogue.benchmarks import BENCHMARKS, Benchmark, verify
 from ukge.graph.catalogue.fetch import BASE_URLS, NEEDED, fetch
 from ukge.graph.catalogue.folder import find_files, read_and_tell, read_folder
@@ -62,9 +62,7 @@ def load(name: str, *, base_urls: Sequence[str] = BASE_URLS) -> Dataset:
 def benchmark(name: str) -> Benchmark:
     """Return what the catalogue knows about benchmark `name`."""
     if name not in BENCHMARKS:
-        near = difflib.get_close_matches(name, BENCHMARKS, n=1)
-        hint = f"Known: {', '.join(BENCHMARKS)}."
-        raise DataError(f"unknown benchmark {name!r}", hint=f"Did you mean '{near[0]}'? {hint}" if near else hint)
+        raise DataError(f"unknown benchmark {name!r}", hint=known_names(name, BENCHMARKS))
     return BENCHMARKS[name]
 
 
@@ -86,7 +84,7 @@ def open_dataset(
     is_file = path.is_file() and str(ref) not in (*BENCHMARKS, SYNTHETIC)
     if not is_file:
         refuse_reading(ref, reading)
-    if ref == SYNTHETIC:
+    if str(ref) == SYNTHETIC:
         world = generate(seed=seed)
         return with_negatives(split(world.graph, seed=seed, leak_safe=leak_safe, name=SYNTHETIC), seed=seed)
     if str(ref) in BENCHMARKS:
@@ -99,6 +97,11 @@ def open_dataset(
         graph = read_and_tell(path, on_report, **reading)
         return split(graph, seed=seed, leak_safe=leak_safe, name=path.name.split(".")[0])
     raise DataError(f"there is no benchmark, directory or file called {str(ref)!r}", hint=_known_hint(str(ref)))
+
+
+def reference_to(ref: str | Path) -> str:
+    """Return what opens the same data from any directory: the name of the catalogue, or the whole path."""
+    return str(ref) if str(ref) in (*BENCHMARKS, SYNTHETIC) else str(Path(ref).resolve())
 
 
 def refuse_reading(ref: str | Path, reading: Mapping[str, Any]) -> None:

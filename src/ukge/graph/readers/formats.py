@@ -24,17 +24,29 @@ def format_of_file(path: Path, delimiter: str | None = None) -> str:
 
 def format_of_object(source: object) -> str:
     """Return the name of the format for an object in memory."""
-    known = {name: readers.get(name).module for name in readers}
+    known = _formats_of_objects()
     for name, module in known.items():
-        if module is not None and _is_from(source, module):
+        if is_from(source, module):
             return name
     if hasattr(source, "__arrow_c_stream__"):
         return "arrow"
     raise ConfigError(
         f"cannot read facts from an object of type {type(source).__name__}",
-        hint=f"Give a path, or an object of one of: {', '.join(name for name, module in known.items() if module)}.",
+        hint=f"Give a path, or an object of one of: {', '.join(known)}.",
     )
 
 
-def _is_from(source: object, module: str) -> bool:
+def is_readable(source: object) -> bool:
+    """Return whether an object in memory has a format."""
+    known = _formats_of_objects().values()
+    return hasattr(source, "__arrow_c_stream__") or any(is_from(source, module) for module in known)
+
+
+def _formats_of_objects() -> dict[str, str]:
+    modules = {name: readers.get(name).module for name in readers}
+    return {name: module for name, module in modules.items() if module is not None}
+
+
+def is_from(source: object, module: str) -> bool:
+    """Return whether the class of an object comes from a module, which need not be loaded to know."""
     return any(cls.__module__.split(".")[0] == module for cls in type(source).__mro__)

@@ -2,96 +2,107 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ukge.errors import SHOWN, DataError, Problem
 from ukge.graph.checks import NAME_HINT, Where
-from ukge.graph.columns import confidence_column, names_column
+from ukge.graph.columns import Confidences, Names, confidence_column, names_column
 from ukge.graph.formats import Format
-from ukge.graph.readers.formats import readers
-from ukge.graph.readers.layout import FACTS, NAMES, ColumnMap, assign_roles
+from ukge.graph.readers.formats import is_from, readers
+from ukge.graph.readers.layout import FACTS, TRIPLE, ColumnMap, Roles, assign_roles
 from ukge.graph.readers.parsed import Parsed, Request, one_relation
 
 
-def read_pandas(
-    frame: Any, request: Request, *, columns: ColumnMap | None = None, relation: str | None = None
-) -> Parsed:
-    """Read the rows of a pandas frame; its index is not looked at. `relation` is that of all facts, if given."""
-    names = [str(name) for name in frame.columns]
-    where = Where("pandas frame")
-    wanted = FACTS.given(relation)
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The columns of a table that a fact is made of, by role, with the names of all its columns."""
+
+    arrays: Mapping[str, Any]
+    roles: Mapping[str, int]
+    names: Sequence[str]
+    where: Where
+
+    def label(self, role: str) -> str:
+        """Return what a column is called in errors."""
+        name = self.names[self.roles[role]]
+        return name if name == role else f"{name} ({role})"
+
+    def texts(self, role: str) -> Names:
+        """Return a column of names, which may be whole numbers."""
+        _check_type(self.arrays[role], self.label(role), self.where, _is_name, "names (text or integers)")
+        return names_column(self.arrays[role], self.label(role))
+
+    def ids(self, role: str) -> Any:
+        """Return a column of ids."""
+        return _ids(self.arrays[role], self.label(role), self.where)
+
+    def numbers(self, role: str) -> Confidences:
+        """Return a column of numbers; text that is a number is one."""
+        array, label = self.arrays[role], self.label(role)
+        if _is_text(array.type):
+            try:
+                array = array.cast(pa.large_string()).cast(pa.float64())
+            except pa.ArrowInvalid as error:
+                what = f"column {label} must hold numbers: {error}"
+                raise DataError(what, source=self.where.source, hint="Mend these values.") from None
+        _check_type(array, label, self.where, _is_number, "numbers")
+        return confidence_column(array)
+
+
+def is_pandas_frame(source: object) -> bool:
+    """Return whether an object is a pandas frame."""
+    return is_from(source, "pandas") and hasattr(source, "columns")
+
+
+def columns_of(table: Any, columns: ColumnMap | None = None, wanted: Roles = FACTS) -> Columns:
+    """Find out which column of a pandas frame, an Arrow table or stream is which; an index is not looked at."""
+    if is_pandas_frame(table):
+        names, where = [str(name) for name in table.columns], Where("pandas frame")
+    else:
+        table = arrow_table(table)
+        names, where = table.column_names, Where("Arrow table")
     roles = assign_roles(len(names), header=names, columns=columns, source=where.source, wanted=wanted)
-    arrays = {role: _series(frame.iloc[:, at], names[at]) for role, at in roles.items()}
-    return parsed_columns(arrays, names, roles, request, where, relation)
+    if isinstance(table, pa.Table):
+        return Columns({role: table.column(at) for role, at in roles.items()}, roles, names, where)
+    return Columns({role: _series(table.iloc[:, at], names[at]) for role, at in roles.items()}, roles, names, where)
 
 
-def read_arrow(
+def read_table(
     table: Any, request: Request, *, columns: ColumnMap | None = None, relation: str | None = None
 ) -> Parsed:
-    """Read the rows of an Arrow table, record batch, or anything with an Arrow stream; `relation` as for pandas."""
-    whole = table if isinstance(table, pa.Table) else _as_table(table)
-    where = Where("Arrow table")
-    names, wanted = whole.column_names, FACTS.given(relation)
-    roles = assign_roles(whole.num_columns, header=names, columns=columns, source=where.source, wanted=wanted)
-    arrays = {role: whole.column(at) for role, at in roles.items()}
-    return parsed_columns(arrays, names, roles, request, where, relation)
+    """Read the rows of a pandas frame, an Arrow table, a record batch, or anything with an Arrow stream.
+
+    All facts have the one given `relation` if no column says it.
+    """
+    return parsed_columns(columns_of(table, columns, FACTS.given(relation)), request, relation)
 
 
-def parsed_columns(
-    arrays: dict[str, Any],
-    names: list[str],
-    roles: dict[str, int],
-    request: Request,
-    where: Where,
-    relation: str | None,
-) -> Parsed:
+def parsed_columns(found: Columns, request: Request, relation: str | None = None) -> Parsed:
     """Return typed columns as raw facts, refusing types that hold neither names nor numbers."""
-    labels = column_labels(names, roles)
-    facts = {} if relation is None else {"relation": one_relation(relation, len(arrays["head"]), request)}
-    for role in NAMES:
-        if role in arrays:
-            holds_ids = request.of(role) is not None
-            facts[role] = (_ids if holds_ids else name_column)(arrays[role], labels[role], where)
+    rows = len(found.arrays["head"])
+    facts = {} if relation is None else {"relation": one_relation(relation, rows, request)}
+    for role in TRIPLE:
+        if role in found.roles:
+            facts[role] = found.texts(role) if request.of(role) is None else found.ids(role)
     return Parsed(
         **facts,
-        weight=number_column(arrays["confidence"], labels["confidence"], where),
-        source=name_column(arrays["source"], labels["source"], where) if "source" in arrays else None,
-        where=where,
-        rows=len(arrays["head"]),
-        ignored_columns=tuple(name for at, name in enumerate(names) if at not in roles.values()),
+        weight=found.numbers("confidence"),
+        source=found.texts("source") if "source" in found.roles else None,
+        where=found.where,
+        rows=rows,
+        ignored_columns=tuple(name for at, name in enumerate(found.names) if at not in found.roles.values()),
     )
 
 
-def column_labels(names: list[str], roles: dict[str, int]) -> dict[str, str]:
-    """Return what the column of each role is called in errors."""
-    return {role: names[at] if names[at] == role else f"{names[at]} ({role})" for role, at in roles.items()}
-
-
-def name_column(array: Any, label: str, where: Where) -> Any:
-    """Return a column of names, which are text or integers."""
-    _check_type(array, label, where, _is_name, "names (text or integers)")
-    return names_column(array, label)
-
-
-def number_column(array: Any, label: str, where: Where) -> npt.NDArray[np.float64]:
-    """Return a column of numbers; text that is a number is one."""
-    if _is_text(array.type):
-        try:
-            array = array.cast(pa.large_string()).cast(pa.float64())
-        except pa.ArrowInvalid as error:
-            raise DataError(
-                f"column {label} must hold numbers: {error}", source=where.source, hint="Mend these values."
-            ) from None
-    _check_type(array, label, where, _is_number, "numbers")
-    return confidence_column(array)
-
-
-def _as_table(stream: Any) -> pa.Table:
+def arrow_table(stream: Any) -> pa.Table:
+    """Return an Arrow table as it is, and a record batch or whatever hands out an Arrow stream as one."""
+    if isinstance(stream, pa.Table):
+        return stream
     try:
         return pa.Table.from_batches([stream]) if isinstance(stream, pa.RecordBatch) else pa.table(stream)
     except (TypeError, ValueError, pa.ArrowInvalid) as error:
@@ -139,5 +150,5 @@ def _is_number(kind: pa.DataType) -> bool:
     return any(check(kind) for check in checks)
 
 
-readers.register("pandas")(Format(read_pandas, module="pandas"))
-readers.register("arrow")(Format(read_arrow, module="pyarrow"))
+readers.register("pandas")(Format(read_table, module="pandas"))
+readers.register("arrow")(Format(read_table, module="pyarrow"))

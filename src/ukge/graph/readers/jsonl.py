@@ -16,7 +16,7 @@ from ukge.graph.files import DAMAGED_HINT, damaged, open_text
 from ukge.graph.formats import Format
 from ukge.graph.readers.findings import Findings
 from ukge.graph.readers.formats import readers
-from ukge.graph.readers.layout import COLUMNS_HINT, FACTS, NAMES, ColumnMap, Roles, assign_roles
+from ukge.graph.readers.layout import COLUMNS_HINT, FACTS, TRIPLE, ColumnMap, Roles, assign_roles
 from ukge.graph.readers.parsed import Parsed, Request, one_relation
 from ukge.graph.readers.records import not_utf8, raw_text
 
@@ -163,7 +163,7 @@ class JsonFacts:
 
     def _fits(self, line: int, fact: dict[str, Any]) -> bool:
         before = self.found.count
-        for role in NAMES:
+        for role in TRIPLE:
             if role in fact:
                 fact[role] = self._name_or_id(line, role, fact[role])
         for role in ("confidence", "label"):

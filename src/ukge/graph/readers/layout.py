@@ -12,9 +12,9 @@ from ukge.graph.vocabulary import Vocabulary
 Kind = Literal["name", "id", "number", "text"]
 ColumnMap = Mapping[str, str | int | None]
 
-REQUIRED = ("head", "relation", "tail", "confidence")
+TRIPLE = ("head", "relation", "tail")
+REQUIRED = (*TRIPLE, "confidence")
 ROLES = (*REQUIRED, "source")
-NAMES = ("head", "relation", "tail")
 
 # The names by which columns are recognised, best first; case and surrounding white space do not count.
 # `source` is the head beside a column `target`, and says where the fact came from otherwise.

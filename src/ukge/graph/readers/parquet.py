@@ -13,7 +13,7 @@ from ukge.errors import DataError
 from ukge.graph.checks import Where
 from ukge.graph.formats import Format
 from ukge.graph.readers.formats import readers
-from ukge.graph.readers.frames import parsed_columns
+from ukge.graph.readers.frames import Columns, parsed_columns
 from ukge.graph.readers.layout import FACTS, ColumnMap, assign_roles
 from ukge.graph.readers.parsed import Parsed, Request
 
@@ -26,8 +26,8 @@ def read_parquet(
         names, wanted = file.schema_arrow.names, FACTS.given(relation)
         roles = assign_roles(len(names), header=names, columns=columns, source=str(path), wanted=wanted)
         table = file.read(columns=[names[at] for at in roles.values()])
-    arrays = {role: table[names[at]] for role, at in roles.items()}
-    return parsed_columns(arrays, names, roles, request, Where(str(path)), relation)
+    found = Columns({role: table[names[at]] for role, at in roles.items()}, roles, names, Where(str(path)))
+    return parsed_columns(found, request, relation)
 
 
 @contextmanager

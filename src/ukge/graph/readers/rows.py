@@ -20,9 +20,9 @@ from ukge.graph.files import check_file
 from ukge.graph.readers.delimited import Table, layout_of, parse_table, where_in
 from ukge.graph.readers.diagnosis import diagnose
 from ukge.graph.readers.formats import format_of_file, readers
-from ukge.graph.readers.frames import column_labels, name_column, number_column
+from ukge.graph.readers.frames import Columns
 from ukge.graph.readers.jsonl import read_lines
-from ukge.graph.readers.layout import NAMES, ColumnMap, Field, Layout, Roles, assign_roles
+from ukge.graph.readers.layout import TRIPLE, ColumnMap, Field, Layout, Roles, assign_roles
 from ukge.graph.readers.parquet import opened_parquet
 from ukge.graph.readers.parsed import Request, Scaling, as_scaling, scaled
 from ukge.graph.writers.tables import json_text
@@ -82,7 +82,7 @@ def _checked(rows: Rows, relation: str | None, scale: Scaling | None) -> Rows:
         numbers["confidence"] = scaled(numbers["confidence"], scale, rows.where)
     for role, values in numbers.items():
         check_confidence(values, where=rows.where, column=role)
-    return Rows({role: names[role] for role in NAMES}, numbers, rows.others, rows.where)
+    return Rows({role: names[role] for role in TRIPLE}, numbers, rows.others, rows.where)
 
 
 def _delimited(path: Path, wanted: Roles, table: Table) -> Rows:
@@ -93,7 +93,7 @@ def _delimited(path: Path, wanted: Roles, table: Table) -> Rows:
     cells = parse_table(path, whole)
     try:
         columns = {role: _single(cells[role]) for role in wanted.all if role in cells.column_names}
-        names = {role: columns[role].cast(pa.large_string()) for role in NAMES if role in columns}
+        names = {role: columns[role].cast(pa.large_string()) for role in TRIPLE if role in columns}
     except pa.ArrowInvalid:  # bytes that are no UTF-8
         diagnose(path, whole)
         raise
@@ -127,7 +127,7 @@ def _csv(
 
 def _jsonl(path: Path, wanted: Roles, *, columns: ColumnMap | None = None) -> Rows:
     facts = read_lines(path, Request(), columns, wanted)
-    names = {role: pa.array(facts.values[role], pa.large_string()) for role in NAMES if role in facts.values}
+    names = {role: pa.array(facts.values[role], pa.large_string()) for role in TRIPLE if role in facts.values}
     given = [role for role in NUMBERS if any(x is not None for x in facts.values.get(role, ()))]
     count = len(facts.lines)
     others = (
@@ -142,11 +142,9 @@ def _parquet(path: Path, wanted: Roles, *, columns: ColumnMap | None = None) -> 
         table = file.read()
     names, where = list(table.column_names), Where(str(path))
     roles = assign_roles(len(names), header=names, columns=columns, source=str(path), wanted=wanted)
-    labels = column_labels(names, roles)
-    arrays = {role: _single(table.column(at)) for role, at in roles.items()}
-    found = {role: name_column(arrays[role], labels[role], where) for role in NAMES if role in arrays}
-    texts = {role: column.cast(pa.large_string()) for role, column in found.items()}
-    numbers = {role: number_column(arrays[role], labels[role], where) for role in NUMBERS if role in arrays}
+    found = Columns({role: _single(table.column(at)) for role, at in roles.items()}, roles, names, where)
+    texts = {role: found.texts(role).cast(pa.large_string()) for role in TRIPLE if role in roles}
+    numbers = {role: found.numbers(role) for role in NUMBERS if role in roles}
     others = ((name, _single(table.column(at))) for at, name in enumerate(names) if at not in roles.values())
     return Rows(texts, numbers, _distinct(others), where)
 
@@ -159,7 +157,7 @@ def _of_graph(path: Path, name: str, wanted: Roles, options: dict[str, Any]) -> 
     said = {option: value for option, value in options.items() if value is not None}
     graph, report = read_with_report(path, format=name, **said)
     facts = graph.facts()
-    names = {role: _single(facts[role]).cast(pa.large_string()) for role in NAMES}
+    names = {role: _single(facts[role]).cast(pa.large_string()) for role in TRIPLE}
     numbers = {"confidence": graph.confidence.astype(np.float64)} if "confidence" in wanted.all else {}
     return Rows(names, numbers, {}, Where(str(path)), report.skipped)
 

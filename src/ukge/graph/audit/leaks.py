@@ -1,0 +1,71 @@
+"""What train gives away of the held-out facts, in a line per part: for whoever splits or trains without an audit."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ukge.errors import Wording, in_python, worded
+from ukge.graph.audit.headlines import percent
+from ukge.graph.audit.lookup import ByTriple, distinct
+from ukge.graph.audit.twins import Twin, Twins, find_twins
+from ukge.graph.dataset import Dataset
+from ukge.graph.keys import pair_keys
+
+_PARTS = {"val": "validation", "test": "test"}
+_REMEDY = (
+    "‹leak_safe=True› cuts the facts so that all those of one pair of entities stay in one part: what train gives away "
+    "shows nothing of what was learnt."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaks:
+    """The twins that each held-out part has in train, with the number of its facts."""
+
+    parts: tuple[tuple[int, Twins], ...]
+
+    @property
+    def found(self) -> bool:
+        """Whether there are any."""
+        return any(twins.exact.rows or twins.inverse.rows or twins.pair.rows for _, twins in self.parts)
+
+    def lines(self) -> tuple[str, ...]:
+        """Return a sentence per part; one for all parts if nothing leaks."""
+        if not self.parts:
+            return ()
+        if not self.found:
+            names = " or ".join(_PARTS[twins.part] for _, twins in self.parts)
+            return (f"No {names} fact has its inverse in train, is in train as it is, or links two that train links.",)
+        return tuple(_line(size, twins) for size, twins in self.parts)
+
+    def hint(self, wording: Wording = in_python) -> str:
+        """Return what to do, in the words of a surface; nothing where nothing leaks."""
+        return worded(_REMEDY, wording) if self.found else ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers by part, as plain values that JSON can hold."""
+        return {twins.part: {"facts": size, **asdict(twins)} for size, twins in self.parts}
+
+
+def find_leaks(dataset: Dataset) -> Leaks:
+    """Compare the test and the validation facts, which choose the epoch, with train."""
+    train = dataset.train
+    known = ByTriple.of(train.keys(), train.confidence)
+    pairs = distinct(pair_keys(train.head, train.tail, train.n_entities))
+    held_out = [(part, dataset.parts[part]) for part in ("test", "val") if len(dataset.parts[part])]
+    return Leaks(tuple((len(facts), find_twins(part, facts, known, pairs)) for part, facts in held_out))
+
+
+def _line(size: int, twins: Twins) -> str:
+    return (
+        f"Of {size:,} {_PARTS[twins.part]} facts {_count(twins.inverse, 'has its', 'have their')} inverse in train, "
+        f"{_count(twins.exact, 'is in train as it is', 'are in train as they are')}, and "
+        f"{_count(twins.pair, 'links', 'link')} two entities that train links."
+    )
+
+
+def _count(twin: Twin, one: str, many: str) -> str:
+    if twin.rows == 0:
+        return f"none {one}"
+    return f"{twin.rows:,} ({percent(twin.share)}) {one if twin.rows == 1 else many}"
