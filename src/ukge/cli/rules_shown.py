@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from ukge.graph.uncertain import UncertainGraph
     from ukge.logic.measures import ScoredRule
 
+ROOM_FOR_RULE = 44
+"""Columns that a rule needs to be read."""
+
 
 ROOM_FOR_RULE = 44
 """Columns that a rule needs to be read."""
