@@ -39,6 +39,28 @@ def test_with_all_candidates_it_is_the_best_of_all_pairs(
         assert pairs[int(head), int(tail)] == confidence
 
 
+@pytest.mark.parametrize("ends", [("heads",), ("tails",), ("heads", "tails")])
+def test_facts_about_some_entities_are_the_best_of_their_pairs(evidence: Evidence, ends: tuple[str, ...]) -> None:
+    rows = evidence.known.relation == 0
+    columns = {"heads": evidence.known.head, "tails": evidence.known.tail}
+    asked = {end: np.unique(columns[end][rows])[1:4].tolist() for end in ends}
+    pairs = {
+        pair: confidence
+        for pair, confidence in _every_pair(evidence, 0).items()
+        if all(pair[end == "tails"] in chosen for end, chosen in asked.items())
+    }
+    found = complete(
+        evidence,
+        relations=[evidence.relations[0]],
+        min_confidence=0.0,
+        k=10**6,
+        candidates=evidence.n_entities,
+        **{end: [evidence.entities[entity] for entity in chosen] for end, chosen in asked.items()},  # type: ignore[arg-type]
+    )
+    ids = zip(found.head.tolist(), found.tail.tolist(), strict=True)
+    assert dict(zip(ids, found.confidence.tolist(), strict=True)) == pytest.approx(pairs)
+
+
 def test_few_candidates_find_known_types_only(evidence: Evidence) -> None:
     found = complete(evidence, min_confidence=0.0, k=200, candidates=5)
     graph = evidence.known

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -167,3 +168,9 @@ def test_the_top_reason_is_the_first_of_all(evidence: Evidence, dataset: Dataset
     for whole, top in zip(told, found, strict=True):
         assert abs(top.contribution) == pytest.approx(abs(whole.reasons[0].contribution), abs=1e-12)
         assert top in whole.reasons or not top.contribution
+
+
+def test_no_entity_is_said_to_be_like_itself(evidence: Evidence) -> None:
+    told = [reason.sentence for each in explain_all(evidence, evidence.known[:40]) for reason in each.reasons]
+    assert not [sentence for sentence in told if re.match(r"(.+) is like \1 \(", sentence)]
+    assert any(sentence.startswith("The fact itself is known: ") for sentence in told)

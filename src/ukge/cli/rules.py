@@ -9,20 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ukge.cli.console import GAP, err, note, out, plain_table, print_json
+from ukge.cli.console import err, note, out, print_json
 from ukge.cli.reading import Data, Reading, with_reading
+from ukge.cli.rules_shown import named, print_table
 from ukge.errors import ConfigError
 
 if TYPE_CHECKING:
     from ukge.graph.dataset import Dataset
-    from ukge.graph.uncertain import UncertainGraph
     from ukge.logic.engine import Engine
     from ukge.logic.measures import ScoredRule
     from ukge.logic.mining import MinedRules
     from ukge.logic.rules import Rule
-
-ROOM_FOR_RULE = 44
-"""Columns that a rule needs to be read."""
 
 rules_app = typer.Typer(help="Mine rules, look at them, measure them, ground them.", no_args_is_help=True)
 
@@ -114,7 +111,7 @@ def mine(
 
         print_json({"rules": [as_json(one) for one in scored], "report": asdict(found.report)})
         return
-    _print_table(scored[:show], f"{len(scored):,} rules of {dataset.name}, best first")
+    print_table(scored[:show], f"{len(scored):,} rules of {dataset.name}, best first")
     if len(scored) > show:
         note(f"{len(scored) - show:,} more rules are not printed; --show and --out give them")
 
@@ -155,7 +152,7 @@ def score(
 
         print_json([as_json(one) for one in scored])
         return
-    _print_table(scored, f"{len(scored):,} rules on {dataset.name}")
+    print_table(scored, f"{len(scored):,} rules on {dataset.name}")
 
 
 @rules_app.command("show")
@@ -183,7 +180,7 @@ def show(
         for rule in _read(rules, form):
             found = ground(dataset.train, [rule], settings, engine=running)
             best = found.read().sort_by([("body", "descending"), ("head", "ascending"), ("tail", "ascending")])
-            rows = [_named(row, dataset.train) for row in best.slice(0, examples).to_pylist()]
+            rows = [named(row, dataset.train) for row in best.slice(0, examples).to_pylist()]
             told.append({"rule": str(rule), "ground_rules": len(found), "examples": rows})
     if json:
         print_json(told)
@@ -288,41 +285,3 @@ def _write(path: Path, scored: Sequence[ScoredRule], form: str | None, comment: 
 
     write_scored(path, scored, form or format_of(path), comment=comment)
     note(f"{len(scored):,} rules written to {path}")
-
-
-def _named(row: dict[str, Any], graph: UncertainGraph) -> dict[str, Any]:
-    facts = [graph[row[f"fact_{place}"]] for place in (1, 2, 3) if row[f"fact_{place}"] is not None]
-    body = [(f"{fact.relation}({fact.head}, {fact.tail})", fact.confidence) for fact in facts]
-    ends = graph.entities[row["head"]], graph.entities[row["tail"]]
-    head = f"{graph.relations[row['relation']]}({ends[0]}, {ends[1]})"
-    return {"head": head, "value": row["body"], "body": body}
-
-
-def _print_table(scored: Sequence[ScoredRule], title: str) -> None:
-    """Print rules with as many of their measures as the terminal has room for, the telling ones first."""
-    from rich.text import Text
-
-    console = out()
-    columns = {
-        "weight": [f"{one.rule.weight:.3f}" for one in scored],
-        "hit ratio": [f"{one.measures.hit_ratio:.1%}" for one in scored],
-        "support": [f"{one.measures.support:,}" for one in scored],
-        "implied": [f"{one.measures.implied:,}" for one in scored],
-        "coverage": [f"{one.measures.head_coverage:.1%}" for one in scored],
-        "conf.": [f"{one.measures.confidence:.3f}" for one in scored],
-        "PCA": [f"{one.measures.pca_confidence:.3f}" for one in scored],
-        "error": [f"{one.measures.error:.3f}" for one in scored],
-        "lift": [f"{one.measures.lift:.2f}" for one in scored],
-    }
-    widths = [max(len(name), *map(len, cells), 0) + GAP for name, cells in columns.items()]
-    fitting = [name for at, name in enumerate(columns) if ROOM_FOR_RULE + sum(widths[: at + 1]) <= console.width]
-    table = plain_table(title)
-    table.add_column("rule", overflow="fold")
-    for name in fitting:
-        table.add_column(name, justify="right", no_wrap=True)
-    for row, one in enumerate(scored):
-        body = " & ".join(str(atom) for atom in one.rule.body)
-        table.add_row(Text(f"{body} -> {one.rule.head}"), *(columns[name][row] for name in fitting))
-    console.print(table)
-    if len(fitting) < len(columns):
-        note("a wider terminal, --json and --out show more measures: " + ", ".join([*columns][len(fitting) :]))

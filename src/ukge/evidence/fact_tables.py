@@ -25,8 +25,8 @@ NOTE = "note"
 SUGGESTED = 50
 """Unknown names that near ones are looked up for; that takes time, and many unknown names are of another graph."""
 
-NEAR = 2
-"""Near names that a note tells."""
+NEAR, TINY = 2, 2
+"""Near names that a note tells, and letters of a name that is near to anything."""
 
 
 def read_facts(path: Path, *, confidence: bool = False, label: bool = False, **reading: Any) -> Rows:
@@ -66,7 +66,7 @@ class KnownFacts:
             vocabulary = vocabularies[role]
             told = suggest.get((vocabulary.kind, name))
             if told is None:
-                near = vocabulary.near(name, NEAR) if len(suggest) < SUGGESTED else []
+                near = vocabulary.near(name, NEAR) if len(suggest) < SUGGESTED and len(name) > TINY else []
                 told = f"unknown {vocabulary.kind} {name!r}" + (f"; near: {', '.join(map(repr, near))}" if near else "")
                 suggest[vocabulary.kind, name] = told
             before = notes[row]

@@ -249,7 +249,7 @@ class Witness:
         likeness = directions[column[rows]] @ directions[asked]
         nearest = int(np.argmax(likeness))
         facts = self._quote([rows[nearest]])
-        if column[rows[nearest]] == asked:  # an observed fact that is not left out is its own nearest answer
+        if column[rows[nearest]] == asked:  # it is an observed fact, and not left out
             return f"The fact itself is known: {_said(facts[0])}.", facts
         other = facts[0].tail if side == "tail" else facts[0].head
         return f"{self._name(side)} is like {other} (similarity {likeness[nearest]:.2f}): {_said(facts[0])}.", facts

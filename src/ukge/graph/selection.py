@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Names = str | Iterable[str]
 Mask = npt.NDArray[np.bool_]
-HINT = "Choose facts by name with graph.where(relation=…, head=…, tail=…, entity=…)."
+HINT = "Choose facts by name with graph.where: by relation, head, tail or entity."
 
 
 class IdColumn(np.ndarray[tuple[int, ...], np.dtype[np.int32]]):
