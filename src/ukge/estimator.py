@@ -17,6 +17,7 @@ from ukge.errors import CollapseWarning, ConfigError, DataError, RunError
 from ukge.estimator_settings import EstimatorSettings
 from ukge.graph.dataset import Dataset
 from ukge.graph.given import Facts, OneFact, Rows, all_known, confidences, judged, query_of, tell_unknown, triples
+from ukge.graph.readers.formats import is_readable
 from ukge.graph.vocabulary import Vocabulary
 from ukge.learning_data import IN_MEMORY, ground_rules, opened
 from ukge.learnt import Learnt
@@ -71,8 +72,8 @@ class UKGE(EstimatorSettings):
         `rules` are ground rules, or where they come from: "own" (those of the data set, the default), "mined", "none",
         or a file (see `ukge.rule_sources`). With `out`, the run is kept in that directory, in place of an old run if
         `overwrite`; for `resume`, `reference` says where a `Dataset` can be opened again, and `reading` what `read` is
-        told about a file. `progress` shows a bar; by default on a terminal and in a notebook. `callbacks` hear of every
-        epoch, `on_facts` of the facts that an epoch has gone through.
+        told about a file or a frame. `progress` shows a bar; by default on a terminal and in a notebook. `callbacks`
+        hear of every epoch, `on_facts` of the facts that an epoch has gone through.
         """
         from ukge.tensorboard import on_request  # noqa: PLC0415 — it imports the loop
 
@@ -120,7 +121,8 @@ class UKGE(EstimatorSettings):
         if data is None and note.reference == IN_MEMORY:
             raise RunError(f"{run.path} learnt from data in memory", hint="Resume it from Python, giving the data.")
         data = note.reference if data is None else data
-        dataset, _ = opened(data, y, seed=note.seed, leak_safe=note.leak_safe, reading=note.reading, caller="resume")
+        told = note.reading if isinstance(data, (str, Path)) or is_readable(data) else None
+        dataset, _ = opened(data, y, seed=note.seed, leak_safe=note.leak_safe, reading=told, caller="resume")
         for part, expected in (("train", note.train), ("val", note.val)):
             if dataset.parts[part].fingerprint != expected:
                 raise RunError(

@@ -33,8 +33,8 @@ def opened(
 ) -> tuple[Dataset, str]:
     """Return the data set to learn from, and what opens it again.
 
-    Facts that come whole are cut in two, for training and validation; a name or a path is opened as a data set, a file
-    as `reading` says.
+    Facts that come whole are cut in two, for training and validation; a name or a path is opened as a data set. Files
+    and frames are read as `reading` says.
     """
     named = isinstance(data, (str, os.PathLike))
     if y is not None and (named or isinstance(data, Dataset)):
@@ -43,7 +43,7 @@ def opened(
         return data, IN_MEMORY
     if named:
         return open_dataset(data, seed=seed, leak_safe=leak_safe, **(reading or {})), reference_to(data)
-    graph = as_graph(data, y, caller, TAKEN)
+    graph = as_graph(data, y, caller, TAKEN, reading)
     return split(graph, test=0.0, seed=seed, leak_safe=leak_safe), IN_MEMORY
 
 

@@ -131,6 +131,18 @@ def test_names_and_paths_are_opened_as_data_sets(
     assert (len(whole.train), len(whole.test), reference) == (930, 0, IN_MEMORY)
 
 
+def test_frames_are_read_as_told(frame: pd.DataFrame) -> None:
+    strange = frame.set_axis(["p", "q", "o", "n"], axis=1)[["n", "o", "p", "q"]]
+    told = {"columns": {"head": "p", "relation": "q", "tail": "o", "confidence": "n"}}
+    assert (
+        opened(strange, seed=0, leak_safe=False, reading=told)[0].train
+        == opened(frame, seed=0, leak_safe=False)[0].train
+    )
+    for data, y in ((read(frame), None), (frame, frame["confidence"])):
+        with pytest.raises(ConfigError, match="reading tells how files, frames and tables are read"):
+            opened(data, y, seed=0, leak_safe=False, reading=told)
+
+
 def test_a_benchmark_by_name(benchmark_data: Path, tmp_path: Path) -> None:
     fitted = UKGE(dim=2, epochs=1, every=1).fit("ppi5k", rules="none", out=tmp_path / "run")
     assert Run(tmp_path / "run").data.reference == "ppi5k"

@@ -89,7 +89,7 @@ def triples(facts: Any, caller: str, takes: str = TAKEN) -> Triples:
         return Triples(named["head"], named["relation"], named["tail"], facts.confidence)
     table = as_table(facts)
     if table is not None:
-        found = columns_of(table, wanted=Roles(TRIPLE, ("confidence",)))
+        found = columns_of(table, wanted=Roles(TRIPLE, (CONFIDENCE,)))
         head, relation, tail = (found.texts(role) for role in TRIPLE)
         confidence = found.numbers(CONFIDENCE) if CONFIDENCE in found.roles else None
         return Triples(head, relation, tail, confidence, found.where)
@@ -119,8 +119,13 @@ def query_of(
     return ends[0], relations.id(str(relation)), ends[1]
 
 
-def as_graph(data: Any, y: Any, caller: str, takes: str) -> UncertainGraph:
-    """Return facts of any kind, with their own confidences or with those of `y`, as a checked graph."""
+def as_graph(data: Any, y: Any, caller: str, takes: str, reading: Mapping[str, Any] | None = None) -> UncertainGraph:
+    """Return facts of any kind, with their own confidences or with those of `y`, as a checked graph.
+
+    A frame, a table or a NetworkX graph is read as `reading` tells `read`; nothing else can be told anything.
+    """
+    if reading and (y is not None or not is_readable(data)):
+        raise ConfigError("‹reading› tells how files, frames and tables are read", hint="Leave it out.")
     if y is not None:
         found = triples(data, caller, takes)
         values = confidences(y, len(found))
@@ -128,7 +133,7 @@ def as_graph(data: Any, y: Any, caller: str, takes: str) -> UncertainGraph:
     if isinstance(data, UncertainGraph):
         return data
     if is_readable(data):
-        return read(data)
+        return read(data, **(reading or {}))
     if not _has_rows(data):
         raise KindError(caller, takes, data)
     return UncertainGraph.from_facts(data)
