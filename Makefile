@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 BASE   := $(VENV)/.base
 STAMP  := $(VENV)/.installed
 
-.PHONY: install demo reproduce lint types contracts unit test test-browser test-readme bench clean
+.PHONY: install demo reproduce lint types contracts dependencies unit test test-browser test-readme bench clean
 
 install: $(STAMP)
 
@@ -46,10 +46,13 @@ types: install
 contracts: install
 	$(BIN)/lint-imports --no-cache
 
+dependencies: install
+	$(BIN)/deptry src
+
 unit: install
 	$(BIN)/pytest -n 2
 
-test: lint types contracts unit
+test: lint types contracts dependencies unit
 
 # The explorer in headless Chromium (on Debian: apt-get install chromium); pictures go to SCREENSHOTS.
 SCREENSHOTS ?= screenshots
