@@ -10,18 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.config import Config
-from ukge.engines import resolve
 from ukge.engines.base import GroundRules
-from ukge.errors import ConfigError, DataError, RunError
-from ukge.graph.catalogue import open_dataset
+from ukge.errors import ConfigError, RunError
 from ukge.graph.dataset import Dataset
-from ukge.graph.split import split
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids, Vocabulary
 from ukge.keepers import as_model
 from ukge.model import Model
+from ukge.queries import asked_relation
 from ukge.runs import DataNote, Run
-from ukge.train import Callback, Trained, train
+from ukge.trained import Callback, Trained
 from ukge.variants import variant
 
 IN_MEMORY = "(in memory)"
@@ -32,15 +30,6 @@ class Answer(NamedTuple):
 
     entity: str
     confidence: float
-
-
-def asked_relation(head: str | None, relation: str | None, tail: str | None, k: int) -> str:
-    """Return the relation of a query with one missing entity and k answers, if it is one."""
-    if relation is None or (head is None) == (tail is None):
-        raise DataError("a query needs a relation and either a head or a tail")
-    if k < 1:
-        raise ConfigError(f"k is {k}: there is no such number of answers", hint="Give 1 or more.")
-    return relation
 
 
 class UKGE:
@@ -71,6 +60,10 @@ class UKGE:
         or a file (see `ukge.rule_sources`). With `out`, the run is kept in that directory; `reference` says where
         `ukge train --resume` finds the data again.
         """
+        from ukge.engines import resolve  # noqa: PLC0415 — whoever asks a trained model needs nothing of training
+        from ukge.graph.split import split  # noqa: PLC0415
+        from ukge.train import train  # noqa: PLC0415
+
         seed = self.config.runtime.seed
         dataset = data if isinstance(data, Dataset) else split(data, test=0.0, seed=seed, leak_safe=leak_safe)
         self.config = self.config.replace(engine=resolve(self.config))
@@ -106,6 +99,9 @@ class UKGE:
         on_facts: Callable[[int], None] | None = None,
     ) -> Self:
         """Go on with an interrupted run; the data is opened again from where the run says, unless given."""
+        from ukge.graph.catalogue import open_dataset  # noqa: PLC0415
+        from ukge.train import train  # noqa: PLC0415
+
         run = Run.open(path)
         note = run.data
         if run.manifest().get("distributed"):

@@ -29,12 +29,12 @@ def complete(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Find the most confident unseen facts: models and links propose, the evidence judges."""
-    from ukge.evidence import Evidence
+    from ukge.cli.opening import open_evidence
     from ukge.evidence.complete import complete as complete_graph
     from ukge.graph.readers import read
     from ukge.graph.writers import write
 
-    evidence = Evidence.load(run)
+    evidence = open_evidence(run)
     seen = [read(path) for path in exclude or ()]
     with err().status("") as status:
         found = complete_graph(

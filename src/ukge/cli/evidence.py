@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from ukge.evidence import Evidence
     from ukge.graph.dataset import Dataset
 
-evidence_app = typer.Typer(no_args_is_help=True)
+evidence_app = typer.Typer(
+    help="What the graph says beside the embedding: fit it to a run.", no_args_is_help=True, add_completion=False
+)
 
 
 @evidence_app.callback()
@@ -38,13 +40,16 @@ def fit(
 ) -> None:
     """Gather evidence from the runs' training facts and fit a head to their validation facts and negative links."""
     from ukge.evidence import Evidence, EvidenceSettings
-    from ukge.evidence.evidence import DIRECTORY
+    from ukge.evidence.place import DIRECTORY
     from ukge.evidence.settings import as_error
 
     settings = EvidenceSettings(error=as_error(error), seed=seed, iterations=trees)
     dataset = _shared_data(runs, data)
     with err().status("") as status:
         fitted = Evidence.fit(list(runs), dataset, settings=settings, tell=status.update)
+        # What only questions need is compiled once on a machine: now, and not while somebody waits for an answer.
+        status.update("making ready for questions")
+        fitted.explain(*dataset.val[0][:3])
     place = out_dir or runs[0] / DIRECTORY
     fitted.save(place)
     for each in fitted.notes:

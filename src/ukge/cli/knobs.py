@@ -23,13 +23,14 @@ PANELS = {
 def with_knobs(command: Callable[..., None]) -> Callable[..., None]:
     """Add a flag for every setting to a command that takes them as `settings`: those the user gave, by name."""
     own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.name != "settings"]
-    names = [knob.name for knob in knobs()]
+    every = list(knobs())
+    names = [knob.name for knob in every]
 
     def run(**arguments: Any) -> None:
         settings = {name: arguments.pop(name) for name in names}
         command(**arguments, settings={name: value for name, value in settings.items() if value is not None})
 
-    parameters = [*own, *(_parameter(knob) for knob in knobs())]
+    parameters = [*own, *(_parameter(knob) for knob in every)]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     run.__doc__ = command.__doc__

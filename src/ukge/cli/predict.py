@@ -33,8 +33,8 @@ def predict(
 
     Without evidence the confidences are those of the run's model, and there are no intervals and no reasons.
     """
-    from ukge.evidence.evidence import keeps_evidence
     from ukge.evidence.fact_tables import read_facts, write_table
+    from ukge.evidence.place import keeps_evidence
 
     table = read_facts(file)
     with_evidence = keeps_evidence(run)
@@ -49,9 +49,9 @@ def predict(
 
 
 def _by_evidence(run: Path, table: FactTable, coverage: float, reasons: bool, new_facts: Path | None) -> dict[str, Any]:
-    from ukge.evidence import Evidence
+    from ukge.cli.opening import open_evidence
 
-    evidence = Evidence.load(run)
+    evidence = open_evidence(run)
     if new_facts is not None:
         from ukge.evidence.fold_in import fold_in
         from ukge.graph.readers import read
@@ -91,5 +91,11 @@ def tell_if_order_only(estimator: UKGE, run: Path) -> None:
 def _result(table: FactTable, columns: dict[str, Any]) -> pa.Table:
     import pyarrow as pa
 
+    from ukge.graph.arrow import from_names, from_numpy
+
     given = {} if table.confidence is None else {"given": table.confidence}
-    return pa.table({"head": table.head, "relation": table.relation, "tail": table.tail, **given, **columns})
+    judged = {
+        name: from_names(values).cast(pa.string()) if isinstance(values, list) else from_numpy(values)
+        for name, values in {**given, **columns}.items()
+    }
+    return pa.table({"head": table.head, "relation": table.relation, "tail": table.tail, **judged})

@@ -37,7 +37,7 @@ def rank(
     With evidence, known answers are placed by the confidence that the graph stores, and others by what is expected of
     them among all candidates; so the order need not be that of the confidences, which tell of each fact by itself.
     """
-    from ukge.evidence.evidence import keeps_evidence
+    from ukge.evidence.place import keeps_evidence
 
     if (head is None) == (tail is None):
         raise ConfigError("a query has a head or a tail", hint="Give --head to ask for tails, or --tail for heads.")
@@ -56,9 +56,9 @@ def rank(
 def _by_evidence(
     run: Path, head: str | None, relation: str, tail: str | None, k: int, unseen: bool, coverage: float
 ) -> list[Ranked]:
-    from ukge.evidence import Evidence
+    from ukge.cli.opening import open_evidence
 
-    answers = Evidence.load(run).rank(head, relation, k, tail=tail, coverage=coverage, unseen=unseen)
+    answers = open_evidence(run).rank(head, relation, k, tail=tail, coverage=coverage, unseen=unseen)
     return [Ranked(*each) for each in answers]
 
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ukge.estimator import asked_relation
 from ukge.evidence.candidates import Asking, known_answers
 from ukge.evidence.ranking import ranked
+from ukge.queries import asked_relation
 
 if TYPE_CHECKING:
     from ukge.evidence.evidence import Evidence

@@ -16,6 +16,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from ukge.errors import DataError, Problem
+from ukge.graph.arrow import to_numpy
 from ukge.graph.files import check_file, compression_of, extension_of, open_arrow
 from ukge.graph.readers.layout import recognise
 from ukge.graph.vocabulary import Ids, Vocabulary
@@ -82,7 +83,7 @@ def read_facts(path: Path, *, confidence: bool = False, label: bool = False) -> 
     extension = extension_of(path)
     if extension in PARQUET:
         try:
-            table, first, place = pq.read_table(path), 0, "row"
+            table, first, place = pq.ParquetFile(path).read(), 0, "row"
         except (pa.ArrowInvalid, OSError) as error:
             raise DataError(f"is no readable Parquet file: {error}", source=str(path)) from None
         names = list(table.column_names)
@@ -174,11 +175,10 @@ def _roles(names: list[str], width: int, source: str) -> dict[str, int]:
 
 def _names(column: pa.Array, role: str, source: str, first: int, place: str) -> pa.Array:
     names = column.cast(pa.large_string())
-    empty = pc.or_(pc.is_null(names), pc.equal(pc.fill_null(names, ""), ""))
-    if pc.any(empty).as_py():
-        row = empty.to_pylist().index(True)
-        problems = [Problem("the name is missing", row + first, role, None, place)]
-        count = int(pc.sum(empty).as_py())
+    empty = np.flatnonzero(to_numpy(pc.binary_length(names), missing=0) == 0)
+    if len(empty):
+        problems = [Problem("the name is missing", int(empty[0]) + first, role, None, place)]
+        count = len(empty)
         raise DataError(f"{count:,} names are missing", source=source, problems=problems, count=count)
     return names
 
