@@ -66,7 +66,7 @@ def test_one_changed_bit_anywhere_is_noticed(tmp_path: Path) -> None:
 
 def test_what_is_used_is_checked_and_nothing_else_is_read(tmp_path: Path) -> None:
     path = tmp_path / "evidence.safetensors"
-    arrays = {
+    arrays: dict[str, npt.NDArray[Any]] = {
         "sound": np.arange(20, dtype=np.float32),
         "part.a": np.full(5, 7, np.uint8),
         "part.b": np.ones(3, np.int8),

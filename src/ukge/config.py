@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,6 +176,8 @@ def read_config(path: str | Path) -> Config:
 
 def overlay(config: Config, path: str | Path) -> Config:
     """Return `config` with the settings that a TOML file names."""
+    import tomllib  # noqa: PLC0415 — most who know the settings read no file of them
+
     try:
         given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:

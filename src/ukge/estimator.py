@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.config import Config
-from ukge.engines import resolve
 from ukge.engines.base import GroundRules
 from ukge.errors import CollapseWarning, ConfigError, DataError, RunError
 from ukge.estimator_settings import EstimatorSettings
@@ -23,7 +22,7 @@ from ukge.learning_data import IN_MEMORY, ground_rules, opened
 from ukge.learnt import Learnt
 from ukge.model import Model
 from ukge.runs import DataNote, Run
-from ukge.train import Callback, Trained, train
+from ukge.trained import Callback, Trained
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +74,8 @@ class UKGE(EstimatorSettings):
         told about a file or a frame. `progress` shows a bar; by default on a terminal and in a notebook. `callbacks`
         hear of every epoch, `on_facts` of the facts that an epoch has gone through.
         """
-        from ukge.tensorboard import on_request  # noqa: PLC0415 — it imports the loop
+        from ukge.engines import resolve  # noqa: PLC0415 — whoever asks a trained model needs nothing of training
+        from ukge.tensorboard import on_request  # noqa: PLC0415
 
         settings = self.settings
         settings = settings.replace(engine=resolve(settings))
@@ -260,6 +260,7 @@ class UKGE(EstimatorSettings):
         resume: bool = False,
     ) -> Learnt:
         from ukge.progress import watched_training  # noqa: PLC0415 — Rich takes time to load
+        from ukge.train import train  # noqa: PLC0415
 
         what = f"{self.model} on {dataset.name}" if run is None or not resume else f"resuming {run.path}"
         title = f"{what}: {len(dataset.train):,} facts"

@@ -16,7 +16,7 @@ from ukge.keepers import as_model
 from ukge.learning_data import IN_MEMORY
 from ukge.model import Model
 from ukge.runs import DataNote, Run
-from ukge.train import Trained
+from ukge.trained import Trained
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,12 +17,8 @@ import platform
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ukge._version import __version__
 from ukge.config import Config, read_config, to_toml
@@ -110,9 +106,7 @@ class Run:
         run.path.mkdir(parents=True, exist_ok=True)
         write_atomically(run.path / "config.toml", to_toml(config).encode())
         for vocabulary, name in ((entities, "entities"), (relations, "relations")):
-            sink = pa.BufferOutputStream()
-            pq.write_table(pa.table({"name": vocabulary.names}), sink, compression="zstd")
-            write_atomically(run.path / f"{name}.parquet", sink.getvalue().to_pybytes())
+            write_atomically(run.path / f"{name}.parquet", vocabulary.to_parquet())
         if rules is not None:
             arrays = {name: getattr(rules, name) for name in ("head", "relation", "tail", "body", "weight")}
             save_arrays(run.path / "ground_rules.safetensors", arrays)
@@ -194,9 +188,8 @@ class Run:
     @property
     def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
         """The entity and relation names behind the ids."""
-        tables = [pq.read_table(self.path / f"{name}.parquet") for name in ("entities", "relations")]
-        names = [table["name"].combine_chunks() for table in tables]
-        return Vocabulary(names[0], kind="entity"), Vocabulary(names[1], kind="relation")
+        entities, relations = ((self.path / f"{name}.parquet").read_bytes() for name in ("entities", "relations"))
+        return Vocabulary.of_parquet(entities, "entity"), Vocabulary.of_parquet(relations, "relation")
 
     @property
     def rules(self) -> GroundRules | None:
@@ -268,6 +261,8 @@ class Run:
 
 
 def _versions() -> dict[str, str]:
+    from importlib.metadata import version  # noqa: PLC0415 — only a new run needs it
+
     return {name: version(name) for name in LIBRARIES}
 
 

@@ -4,87 +4,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from ukge.collapse import Collapse, find_collapse
+from ukge.collapse import find_collapse
 from ukge.config import Config
 from ukge.engines import engines
 from ukge.engines.base import EpochResult, GroundRules, Parameters, TrainingData
 from ukge.errors import DataError, RunError
 from ukge.graph.uncertain import FactArrays, UncertainGraph
-from ukge.keepers import InMemory, Keeper, as_model
+from ukge.keepers import InMemory, Keeper
 from ukge.links import links
 from ukge.mapped import Mapped, copy_rows, mapped_table
 from ukge.memory import estimate, refuse_if_too_large
-from ukge.model import Model, init
+from ukge.model import init
 from ukge.runs import Progress, Run
 from ukge.scoring import scorers
+from ukge.trained import Callback, EpochEvent, Trained
 from ukge.validation import Metric, Validation, metrics
 
-
-@dataclass(frozen=True)
-class EpochEvent:
-    """What a callback is told after each epoch."""
-
-    epoch: int
-    epochs: int
-    losses: dict[str, float]
-    loss: float
-    facts: int
-    seconds: float
-    metric: str
-    value: float | None
-    best: float | None
-    best_epoch: int
-
-    def line(self) -> dict[str, Any]:
-        """Return the event as a line of the trace."""
-        return {
-            "epoch": self.epoch,
-            "loss": self.loss,
-            "losses": self.losses,
-            "facts_per_second": round(self.facts / max(self.seconds, 1e-9)),
-            "seconds": round(self.seconds, 4),
-            "metric": self.metric,
-            "value": self.value,
-            "best": self.best,
-            "best_epoch": self.best_epoch,
-        }
-
-
-Callback = Callable[[EpochEvent], None]
-
-
-@dataclass(repr=False)
-class Trained:
-    """What training found: the weights of the best epoch, and how it went."""
-
-    parameters: Parameters
-    config: Config
-    metric: str
-    best: float | None
-    best_epoch: int
-    epochs: int
-    seconds: float
-    events: list[EpochEvent] = field(default_factory=list)
-    collapsed: Collapse | None = None
-    """What is wrong, if the model predicts the same for everything."""
-
-    def result(self) -> dict[str, Any]:
-        """Return what a run's manifest keeps of it."""
-        result = {"metric": self.metric, "best": self.best, "best_epoch": self.best_epoch, "epochs": self.epochs}
-        return result if self.collapsed is None else {**result, "collapsed": asdict(self.collapsed)}
-
-    def __repr__(self) -> str:
-        best = "" if self.best is None else f"validation {self.metric} {self.best:.5f} in epoch {self.best_epoch}, "
-        return f"Trained({best}{self.epochs} epochs)"
-
-    def model(self, device: str = "cpu") -> Model:
-        """Return the model that predicts with these weights."""
-        return as_model(self.parameters, self.config, device)
+__all__ = ["Callback", "EpochEvent", "Loop", "Trained", "learnable", "train", "training_data"]
 
 
 def training_data(train: UncertainGraph, config: Config, rules: GroundRules | None = None) -> TrainingData:

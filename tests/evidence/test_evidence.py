@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -19,7 +20,7 @@ from ukge.evaluation.evaluate import evaluate, prepare
 from ukge.evaluation.protocols import Settings
 from ukge.evidence import Evidence, EvidenceSettings
 from ukge.evidence.candidates import Asking, known_answers, propose
-from ukge.evidence.evidence import GATHERING
+from ukge.evidence.fitting import GATHERING
 from ukge.evidence.mixture import mixed_negatives
 from ukge.evidence.ranking import TIED, model_scores
 from ukge.evidence.settings import Changes, HeadChanges
@@ -123,7 +124,47 @@ def test_a_damaged_file_is_told(name: str, evidence: Evidence, tmp_path: Path) -
     content[len(content) // 2] ^= 1
     (tmp_path / name).write_bytes(bytes(content))
     with pytest.raises(RunError, match=name):
-        Evidence.load(tmp_path)
+        Evidence.load(tmp_path).check()
+
+
+@pytest.mark.parametrize(
+    ("part", "fails"),
+    [
+        ("ranking.value", {"rank"}),
+        ("bounds.0.error", {"interval", "rank"}),
+        ("bounds.1.difficulty.0.value", {"interval_if_held"}),
+        ("head.holds.value", {"predict", "interval", "interval_if_held", "rank"}),
+        ("model.0.entity", {"predict", "interval", "interval_if_held", "rank"}),
+        ("facts.confidence", {"predict", "interval", "interval_if_held", "rank"}),
+    ],
+)
+def test_no_damaged_part_is_used_and_sound_ones_answer(
+    part: str, fails: set[str], evidence: Evidence, dataset: Dataset, tmp_path: Path
+) -> None:
+    evidence.save(tmp_path)
+    flip_a_bit(tmp_path / "evidence.safetensors", part)
+    facts, fact = dataset.test[:5], dataset.test[0]
+    questions: dict[str, Callable[[Evidence], Any]] = {
+        "predict": lambda each: each.predict(facts).tolist(),
+        "interval": lambda each: np.stack(each.interval(facts)).tolist(),
+        "interval_if_held": lambda each: np.stack(each.interval(facts, assume_holds=True)).tolist(),
+        "rank": lambda each: each.rank(fact.head, fact.relation),
+    }
+    for name, ask in questions.items():
+        damaged = Evidence.load(tmp_path)
+        if name in fails:
+            with pytest.raises(RunError, match=r"evidence\.safetensors is damaged"):
+                ask(damaged)
+        else:
+            assert ask(damaged) == ask(evidence)
+
+
+def flip_a_bit(file: Path, array: str) -> None:
+    content = bytearray(file.read_bytes())
+    size = int.from_bytes(content[:8], "little")
+    start, end = json.loads(content[8 : 8 + size])[array]["data_offsets"]
+    content[8 + size + (start + end) // 2] ^= 1
+    file.write_bytes(bytes(content))
 
 
 def test_no_evidence_is_told(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from copy import copy
 from dataclasses import replace
 from pathlib import Path
 
@@ -54,8 +53,7 @@ def test_contributions_add_up(evidence: Evidence, triples: Triples, assume_holds
 
 def test_a_model_that_learnt_an_order_speaks_of_places(evidence: Evidence, triples: Triples, tmp_path: Path) -> None:
     backbone = evidence.evidence.backbones[0]
-    ordered = copy(evidence)
-    ordered.evidence = replace(evidence.evidence, backbones=(replace(backbone, learns_confidence=False),))
+    ordered = evidence.over(replace(evidence.evidence, backbones=(replace(backbone, learns_confidence=False),)))
     ordered.save(tmp_path)
     for triple in triples[:10]:
         head, relation, tail = evidence.ids([triple])

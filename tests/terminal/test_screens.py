@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 BAR = "━━━"
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 COLOUR = re.compile(r"\x1b\[(?:[0-9]*;)*(?:3[0-7]|38|4[0-7]|9[0-7])(?:;[0-9]*)*m")
-TINY = ["--dim", "4", "--epochs", "3", "--every", "1", "--lr", "0.05", "--batch-size", "256"]
+TINY = ["--dim", "16", "--epochs", "8", "--every", "2", "--lr", "0.05", "--l2", "0.001", "--batch-size", "256"]
 TREES = ["--trees", "3"]
 
 

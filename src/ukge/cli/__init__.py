@@ -1,79 +1,140 @@
-"""The command `ukge`. Each command group is one small file; heavy imports wait until a command runs."""
+"""The command `ukge`. Each command group is one small file, loaded when it is asked for; so are heavy imports."""
 
 from __future__ import annotations
 
+import inspect
 import sys
 import warnings
-from typing import TextIO
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from ukge.cli.audit import audit
-from ukge.cli.compare import compare
-from ukge.cli.complete import EXCLUDED, complete
+from ukge._version import __version__
 from ukge.cli.console import as_flag, fail, note
-from ukge.cli.data import app as data_app
-from ukge.cli.demo import demo
-from ukge.cli.doubt import doubt
-from ukge.cli.evaluate import evaluate
-from ukge.cli.evidence import evidence_app
 from ukge.cli.exit_codes import EPILOG, ExitCode
-from ukge.cli.explain import explain
-from ukge.cli.fuse import fuse
-from ukge.cli.help import reflow
-from ukge.cli.knobs import with_knobs
-from ukge.cli.predict import predict
-from ukge.cli.rank import rank
-from ukge.cli.reading import RUN_DATA, with_reading
-from ukge.cli.reproduce import reproduce
-from ukge.cli.rules import rules_app
-from ukge.cli.serve import serve
-from ukge.cli.train import train
-from ukge.cli.tune import tune
 from ukge.errors import UkgeError, UkgeWarning
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
+START, DATA, LEARN, ASK, JUDGE = "Begin here", "Data", "Learn", "Ask", "Judge"
+COMMANDS = {
+    **dict.fromkeys(("demo",), START),
+    **dict.fromkeys(("data", "audit"), DATA),
+    **dict.fromkeys(("train", "tune", "rules", "evidence"), LEARN),
+    **dict.fromkeys(("predict", "rank", "explain", "complete", "doubt", "fuse", "serve"), ASK),
+    **dict.fromkeys(("evaluate", "compare", "reproduce"), JUDGE),
+}
+"""Commands by the panel of the help they stand in: the function of this name in the file of this name."""
+
+GROUPS = {"data": "app", "evidence": "evidence_app", "rules": "rules_app"}
+"""Files with several commands, and what they call them together."""
+
+WITH_KNOBS = ("reproduce", "train", "tune")
+"""Commands with a flag for every setting."""
+
+READS = ("audit", "train", "tune", "predict", "fuse")
+"""Commands with flags that say how their files of facts are read."""
+
+OF_A_RUN = ("serve", "evaluate", "compare")
+"""Commands with such flags for the data of a run that was moved."""
+
+SETTINGS: dict[str, Any] = {"pretty_exceptions_enable": False, "rich_markup_mode": "rich"}
+
+
+class Commands(TyperGroup):
+    """All commands by name; `ukge rank` need not load what `ukge train` says of itself."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        names: MutableMapping[str, Any] = dict.fromkeys(COMMANDS)
+        self.commands = names
+        self._listing = False
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        """Load a command; None if there is none of this name."""
+        if cmd_name not in self.commands:
+            return None
+        if not self._listing:
+            return _command(cmd_name)
+        return TyperCommand(cmd_name, help=_help(cmd_name), rich_help_panel=COMMANDS[cmd_name])
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """List the commands; of their flags nothing is told here, so these are not made."""
+        self._listing = True
+        super().format_help(ctx, formatter)
+        self._listing = False
+
 
 app = typer.Typer(
     name="ukge",
+    cls=Commands,
     help="Knowledge graphs whose facts carry a confidence: check them, embed them, ask them.",
     epilog=EPILOG,
     no_args_is_help=True,
     add_completion=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    **SETTINGS,
 )
-START, DATA, LEARN, ASK, JUDGE = "Begin here", "Data", "Learn", "Ask", "Judge"
-app.command("demo", rich_help_panel=START)(demo)
-app.add_typer(data_app, name="data", rich_help_panel=DATA)
-app.command("audit", rich_help_panel=DATA)(with_reading(audit))
-app.command("train", rich_help_panel=LEARN)(with_knobs(with_reading(train)))
-app.command("tune", rich_help_panel=LEARN)(with_knobs(with_reading(tune)))
-app.add_typer(rules_app, name="rules", rich_help_panel=LEARN)
-app.add_typer(
-    evidence_app,
-    name="evidence",
-    help="What the graph says beside the embedding: fit it to a run.",
-    rich_help_panel=LEARN,
-)
-app.command("predict", rich_help_panel=ASK)(with_reading(predict))
-app.command("rank", rich_help_panel=ASK)(rank)
-app.command("explain", rich_help_panel=ASK)(explain)
-app.command("complete", rich_help_panel=ASK)(with_reading(complete, relation="exclude-relation", panel=EXCLUDED))
-app.command("doubt", rich_help_panel=ASK)(doubt)
-app.command("fuse", rich_help_panel=ASK)(with_reading(fuse))
-app.command("serve", rich_help_panel=ASK)(with_reading(serve, panel=RUN_DATA))
-app.command("evaluate", rich_help_panel=JUDGE)(with_reading(evaluate, panel=RUN_DATA))
-app.command("compare", rich_help_panel=JUDGE)(with_reading(compare, panel=RUN_DATA))
-app.command("reproduce", rich_help_panel=JUDGE)(with_knobs(reproduce))
-reflow(app, data_app, rules_app, evidence_app)
+
+
+def _command(name: str) -> Any:
+    own = _loaded(name)
+    if not isinstance(own, typer.Typer):
+        alone = typer.Typer(add_completion=False, **SETTINGS)
+        alone.command(name)(_with_flags(name, own))
+        own = alone
+    from ukge.cli.help import reflow
+
+    reflow(own)
+    command = typer.main.get_command(own)
+    command.name = name
+    return command
+
+
+def _with_flags(name: str, own: Any) -> Any:
+    """Add the flags that several commands share: how files are read, and a flag for every setting."""
+    from ukge.cli.reading import RUN_DATA, with_reading
+
+    if name == "complete":
+        from ukge.cli.complete import EXCLUDED
+
+        own = with_reading(own, relation="exclude-relation", panel=EXCLUDED)
+    elif name in OF_A_RUN:
+        own = with_reading(own, panel=RUN_DATA)
+    elif name in READS:
+        own = with_reading(own)
+    if name in WITH_KNOBS:
+        from ukge.cli.knobs import with_knobs
+
+        own = with_knobs(own)
+    return own
+
+
+def _help(name: str) -> str | None:
+    own = _loaded(name)
+    return own.info.help if isinstance(own, typer.Typer) else inspect.getdoc(own)
+
+
+def _loaded(name: str) -> Any:
+    """Return the function of a command, or the group of commands of this name."""
+    return getattr(import_module(f"ukge.cli.{name}"), GROUPS.get(name, name))
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"ukge {__version__}")
+        raise typer.Exit
 
 
 @app.callback(invoke_without_command=True)
-def _root(version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
-    if version:
-        from ukge._version import __version__
-
-        typer.echo(f"ukge {__version__}")
-        raise typer.Exit
+def _root(
+    version: bool = typer.Option(
+        False, "--version", help="Print the version and stop.", callback=_tell_version, is_eager=True
+    ),
+) -> None:
+    pass
 
 
 def main() -> None:

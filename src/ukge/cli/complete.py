@@ -50,7 +50,7 @@ def complete(
     reading: Reading,
 ) -> None:
     """Find the most confident unseen facts: models and links propose, the evidence judges."""
-    from ukge.evidence import Evidence
+    from ukge.cli.opening import open_evidence
     from ukge.evidence.complete import complete as complete_graph
     from ukge.graph.formats import format_of_path
     from ukge.graph.writers import write, writers
@@ -62,7 +62,7 @@ def complete(
         check_out(out_file)
     else:
         format_of_path(facts_only, writers)
-    evidence = Evidence.load(run)
+    evidence = open_evidence(run)
     seen = [reading.read(path) for path in exclude or ()]
     with WorkProgress(err()) as progress:
         found = complete_graph(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ukge.graph.dataset import Dataset
     from ukge.graph.uncertain import UncertainGraph
 
-app = typer.Typer(help="Find, fetch, describe, convert, cut and make data.", no_args_is_help=True)
+app = typer.Typer(help="Find, fetch, describe, convert, cut and make data.", no_args_is_help=True, add_completion=False)
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Input = Annotated[Path, typer.Argument(help="A file of facts.", metavar="IN")]

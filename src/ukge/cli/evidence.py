@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from ukge.evidence import Evidence
     from ukge.graph.dataset import Dataset
 
-evidence_app = typer.Typer(no_args_is_help=True)
+evidence_app = typer.Typer(
+    help="What the graph says beside the embedding: fit it to a run.", no_args_is_help=True, add_completion=False
+)
 
 
 @evidence_app.callback()
@@ -52,7 +54,7 @@ def fit(
     and from negative links.
     """
     from ukge.evidence import Evidence, EvidenceSettings
-    from ukge.evidence.evidence import DIRECTORY
+    from ukge.evidence.place import DIRECTORY
     from ukge.evidence.settings import as_error
     from ukge.progress import WorkProgress
 
@@ -60,6 +62,8 @@ def fit(
     dataset = _shared_data(runs, data, reading)
     with WorkProgress(err(), f"evidence of {len(dataset.train):,} facts") as progress:
         fitted = Evidence.fit(list(runs), dataset, settings=settings, tell=progress.tell)
+        # What only questions need is compiled once on a machine: now, and not while somebody waits for an answer.
+        fitted.explain(*dataset.val[0][:3])
     place = out_dir or runs[0] / DIRECTORY
     fitted.save(place)
     for each in fitted.notes:

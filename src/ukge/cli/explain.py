@@ -23,10 +23,10 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Tell which facts, ground rules and analogues speak for a fact or against it, and how much each counts."""
-    from ukge.evidence import Evidence
+    from ukge.cli.opening import open_evidence
     from ukge.evidence.explain import explain as explain_fact
 
-    told = explain_fact(Evidence.load(run), head, relation, tail, coverage=coverage, leave_out=leave_out)
+    told = explain_fact(open_evidence(run), head, relation, tail, coverage=coverage, leave_out=leave_out)
     if as_json:
         print_json(told.to_json())
     else:

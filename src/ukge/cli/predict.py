@@ -45,8 +45,8 @@ def predict(
     that is called like one of ours is given_NAME in the result. Without evidence the confidences are those of the
     run's model, and there are no intervals and no reasons.
     """
-    from ukge.evidence.evidence import keeps_evidence
     from ukge.evidence.fact_tables import read_facts
+    from ukge.evidence.place import keeps_evidence
 
     check_out(out_file)
     with_evidence = keeps_evidence(run)
@@ -92,10 +92,10 @@ def order_only(config: Config, name: str, run: Path) -> list[str]:
 def _by_evidence(
     run: Path, rows: Rows, coverage: float, reasons: bool, new_facts: Path | None, reading: Reading
 ) -> pa.Table:
-    from ukge.evidence import Evidence
+    from ukge.cli.opening import open_evidence
     from ukge.evidence.judgement import judgements
 
-    evidence = Evidence.load(run)
+    evidence = open_evidence(run)
     if new_facts is not None:
         from ukge.evidence.fold_in import fold_in
 

@@ -33,7 +33,7 @@ def rank(
     With evidence, known answers are placed by the confidence that the graph stores, and others by what is expected of
     them among all candidates; so the order need not be that of the confidences, which tell of each fact by itself.
     """
-    from ukge.evidence.evidence import keeps_evidence
+    from ukge.evidence.place import keeps_evidence
 
     if (head is None) == (tail is None):
         raise ConfigError("a query has a head or a tail", hint="Give ‹head› to ask for tails, or ‹tail› for heads.")
@@ -59,10 +59,10 @@ def _by_evidence(
     coverage: float,
     reasons: bool,
 ) -> pa.Table:
-    from ukge.evidence import Evidence
+    from ukge.cli.opening import open_evidence
     from ukge.evidence.explain import top_reasons
 
-    evidence = Evidence.load(run)
+    evidence = open_evidence(run)
     answers = evidence.rank(head, relation, k, tail=tail, coverage=coverage, unseen=unseen)
     told = {name: [getattr(each, name) for each in answers] for name in ("confidence", "low", "high", "stored")}
     facts = [(head or each.entity, relation, tail or each.entity) for each in answers]

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from ukge.logic.mining import MinedRules
     from ukge.logic.rules import Rule
 
-rules_app = typer.Typer(help="Mine rules, look at them, measure them, ground them.", no_args_is_help=True)
+rules_app = typer.Typer(
+    help="Mine rules, look at them, measure them, ground them.", no_args_is_help=True, add_completion=False
+)
 
 Rules = Annotated[
     str, typer.Argument(help="A file of rules, or one rule: 'r(A, B) & s(B, C) -> t(A, C)'.", metavar="RULES")

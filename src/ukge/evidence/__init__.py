@@ -1,6 +1,28 @@
-"""Evidence: what the graph itself says about a fact, joined with trained models into a calibrated confidence."""
+"""Evidence: what the graph itself says about a fact, joined with trained models into a calibrated confidence.
 
-from ukge.evidence.evidence import Evidence, FactContributions
-from ukge.evidence.settings import EvidenceSettings
+Names are loaded when they are first used: whether a run keeps evidence is told without what reads it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ukge.evidence.evidence import Evidence, FactContributions
+    from ukge.evidence.settings import EvidenceSettings
+
+_HOME = {
+    "Evidence": "ukge.evidence.evidence",
+    "EvidenceSettings": "ukge.evidence.settings",
+    "FactContributions": "ukge.evidence.evidence",
+}
 
 __all__ = ["Evidence", "EvidenceSettings", "FactContributions"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its module."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'ukge.evidence' has no attribute '{name}'")
+    return getattr(import_module(_HOME[name]), name)

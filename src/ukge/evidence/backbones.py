@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numba as nb
 import numpy as np
@@ -13,13 +14,15 @@ import numpy.typing as npt
 
 from ukge.engines.base import Parameters
 from ukge.errors import ConfigError, DataError
-from ukge.estimator import UKGE
 from ukge.evidence.index import Asked, FactIndex
 from ukge.graph.dataset import Dataset
 from ukge.graph.vocabulary import Ids
 from ukge.links import links
 from ukge.model import Model
 from ukge.scoring import scorers
+
+if TYPE_CHECKING:
+    from ukge.estimator import UKGE
 
 AGREEMENT = (
     "nearest_tail",
@@ -73,6 +76,8 @@ class Backbone:
 
 def backbones_of(models: UKGE | str | Path | Sequence[UKGE | str | Path], dataset: Dataset) -> tuple[Backbone, ...]:
     """Open trained models or run directories and check that they know the data set's names."""
+    from ukge.estimator import UKGE  # noqa: PLC0415 — it can train; answers need none of that
+
     given = [models] if isinstance(models, (UKGE, str, Path)) else list(models)
     found: list[Backbone] = []
     for each in given:

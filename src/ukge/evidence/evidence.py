@@ -3,51 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from ukge.errors import ConfigError, DataError, RunError
-from ukge.estimator import UKGE
+from ukge.errors import RunError
 from ukge.evidence.answers import RankedAnswer, best_answers
-from ukge.evidence.backbones import backbones_of
 from ukge.evidence.bounds import Bounds, By
 from ukge.evidence.candidates import Asking
 from ukge.evidence.features import Features
-from ukge.evidence.fitting import BOUNDS, GATHER, HEAD, LEARN, RANKING, STEPS, examples_of, fit_parts, without_test
-from ukge.evidence.gather import gather
 from ukge.evidence.head import Contributions, Head
-from ukge.evidence.impartial import with_expectation
 from ukge.evidence.index import AnyIds, Places
+from ukge.evidence.parts import Parts
+from ukge.evidence.place import DIRECTORY
 from ukge.evidence.ranking import RankHead
 from ukge.evidence.settings import Changes, EvidenceSettings, HeadChanges
-from ukge.evidence.storage import load_evidence, save_evidence
-from ukge.evidence.strong import StrongHead, fit_strong_head
+from ukge.evidence.storage import StoredParts, save_evidence
 from ukge.evidence.trees import Floats, Matrix
 from ukge.graph.dataset import Dataset
 from ukge.graph.given import Facts, OneFact, Rows, judged, known_ids
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids, Vocabulary
-from ukge.steps import Steps, Tell
+from ukge.steps import Tell
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ukge.estimator import UKGE
     from ukge.evidence.explain import Explanation
-
-DIRECTORY = "evidence"
-"""Where a run directory keeps its evidence."""
-
-GATHERING = frozenset({"strong", "min_hit_ratio", "expectation_trees"})
-"""Settings that decide what evidence is gathered, not what a head makes of it."""
-
-
-def keeps_evidence(path: Path) -> bool:
-    """Return whether a directory holds evidence or is evidence; a run that has none is neither."""
-    return (path / DIRECTORY).is_dir() or not (path / "manifest.json").is_file()
+    from ukge.evidence.strong import StrongHead
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,23 +54,43 @@ class Evidence:
     question is how confident a one.
     """
 
-    def __init__(
-        self,
-        features: Features,
-        head: Head,
-        bounds: Bounds,
-        bounds_if_held: Bounds,
-        rank_head: RankHead | None,
-        settings: EvidenceSettings,
-        notes: Sequence[str] = (),
-    ) -> None:
-        self.evidence = features
-        self.head = head
-        self.bounds = bounds
-        self.bounds_if_held = bounds_if_held
-        self.rank_head = rank_head
-        self.settings = settings
-        self.notes = tuple(notes)
+    def __init__(self, parts: Parts | StoredParts) -> None:
+        self._parts = parts
+
+    @property
+    def evidence(self) -> Features:
+        """What evidence is read from."""
+        return self._parts.features
+
+    @property
+    def head(self) -> Head:
+        """What makes a confidence of evidence."""
+        return self._parts.head
+
+    @property
+    def bounds(self) -> Bounds:
+        """The bounds of any fact."""
+        return self._parts.bounds
+
+    @property
+    def bounds_if_held(self) -> Bounds:
+        """The bounds of a fact that is taken to hold."""
+        return self._parts.bounds_if_held
+
+    @property
+    def rank_head(self) -> RankHead | None:
+        """What orders the candidates of a query, if there were validation queries to learn it from."""
+        return self._parts.rank_head
+
+    @property
+    def settings(self) -> EvidenceSettings:
+        """What was chosen when the evidence was gathered and the head fitted."""
+        return self._parts.settings
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said about the fit."""
+        return self._parts.notes
 
     @classmethod
     def fit(
@@ -101,15 +108,10 @@ class Evidence:
         `models` are trained estimators or run directories of this data set, none, one or several. Nothing of the test
         part is read. Settings (see `EvidenceSettings`) are given by name. `tell` hears what is being done.
         """
-        steps = Steps(tell, STEPS)
+        from ukge.evidence.fitting import fit  # noqa: PLC0415 — whoever asks need not load what fits
+
         chosen = (settings or EvidenceSettings()).replace(**changes)
-        blind = without_test(dataset)
-        backbones = backbones_of(models, blind)
-        steps.begin(GATHER)
-        features = gather(blind.train, backbones, chosen, engine)
-        steps.begin(LEARN)
-        features = with_expectation(features, chosen, steps.within)
-        return cls(features, *fit_parts(features, blind, chosen, steps))
+        return cls(fit(models, dataset, chosen, engine, tell))
 
     def refit(self, dataset: Dataset, *, tell: Tell | None = None, **changes: Unpack[HeadChanges]) -> Self:
         """Return another head over the same evidence, with some of the head's settings changed.
@@ -117,26 +119,16 @@ class Evidence:
         `dataset` is the one that the evidence was gathered from: its training facts are not read again. Settings of the
         gathering itself cannot be changed.
         """
-        fixed = sorted(GATHERING & changes.keys())
-        if fixed:
-            raise ConfigError(f"{', '.join(fixed)} cannot be changed over the same evidence", hint="Use Evidence.fit.")
-        steps = Steps(tell, {step: STEPS[step] for step in (HEAD, BOUNDS, RANKING)})
-        return type(self)(
-            self.evidence, *fit_parts(self.evidence, self._own(dataset), self.settings.replace(**changes), steps)
-        )
+        from ukge.evidence.fitting import refit  # noqa: PLC0415
+
+        return type(self)(refit(self._parts, dataset, changes, tell))
 
     def strong(self, dataset: Dataset, tau: float = 0.85) -> StrongHead:
         """Return a head that says how likely facts have a confidence above τ; `dataset` as for `refit`."""
-        return fit_strong_head(self, examples_of(self.evidence, self._own(dataset), self.settings)[0], tau)
+        from ukge.evidence.fitting import examples_of  # noqa: PLC0415
+        from ukge.evidence.strong import fit_strong_head  # noqa: PLC0415
 
-    def _own(self, dataset: Dataset) -> Dataset:
-        """Return the data set that the evidence was gathered from, without its test part."""
-        if dataset.train.fingerprint != self.known.fingerprint:
-            raise DataError(
-                f"the training facts of data set {dataset.name!r} are not those that the evidence was gathered from",
-                hint="Fit new evidence with Evidence.fit.",
-            )
-        return without_test(dataset)
+        return fit_strong_head(self, examples_of(self._parts, dataset), tau)
 
     @property
     def entities(self) -> Vocabulary:
@@ -301,15 +293,25 @@ class Evidence:
 
     def save(self, path: str | Path) -> None:
         """Write everything to a directory, by custom RUN/evidence; it needs no other files to be loaded again."""
-        both = (self.bounds, self.bounds_if_held)
-        save_evidence(Path(path), self.evidence, self.head, both, self.rank_head, self.settings, self.notes)
+        save_evidence(Path(path), self._parts)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read evidence from its directory, or from that of the run it was saved in."""
+        """Open evidence in its directory, or in that of the run it was saved in.
+
+        Each part is read when it is first used, and checked then: a damaged one is an error that names its file.
+        """
         place = Path(path)
         inside = place / DIRECTORY
-        return cls(*load_evidence(inside if inside.is_dir() else place))
+        return cls(StoredParts(inside if inside.is_dir() else place))
+
+    def check(self) -> Self:
+        """Read every part now, as a service does before its first request; a damaged file is an error that names it."""
+        return type(self)(Parts.of(self._parts))
+
+    def over(self, features: Features) -> Self:
+        """Return evidence with the same head and bounds that is read from something else."""
+        return type(self)(replace(Parts.of(self._parts), features=features))
 
     def ids(self, facts: Facts) -> tuple[Ids, Ids, Ids]:
         """Return head, relation and tail ids of facts; an unknown name is an error that suggests near ones."""

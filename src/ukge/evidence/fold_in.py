@@ -44,8 +44,6 @@ def fold_in(
     Entities may be new, relations not: what a relation means can only be learnt. The evidence given is not changed. A
     triple that is known already is replaced by the new one.
     """
-    from ukge.evidence.evidence import Evidence  # noqa: PLC0415 — it imports this package's parts
-
     new = facts if isinstance(facts, UncertainGraph) else UncertainGraph.from_facts(facts)
     if len(new) == 0:
         return evidence
@@ -68,15 +66,7 @@ def fold_in(
     lessons = lessons_of(added, len(evidence.entities), negatives, seed)
     backbones = tuple(widened(each, lessons, len(entities), ridge) for each in features.backbones)
     folded = replace(features, index=FactIndex(known), tables=Tables.of(known, engine), backbones=backbones)
-    return Evidence(
-        folded,
-        evidence.head,
-        evidence.bounds,
-        evidence.bounds_if_held,
-        evidence.rank_head,
-        evidence.settings,
-        evidence.notes,
-    )
+    return evidence.over(folded)
 
 
 def _extended(entities: Vocabulary, new: UncertainGraph) -> Vocabulary:

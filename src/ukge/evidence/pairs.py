@@ -142,6 +142,7 @@ def pair_columns(
     ranges = np.stack(index.pair_ranges(asked.head, asked.tail))
     count = np.zeros(index.n_relations, dtype=np.int64)
     count[tables.by_relation.key] = tables.by_relation.count
+    found = np.empty((len(asked.head), len(NAMES)), dtype=np.float32)  # in one piece: kernels are compiled for that
     _fill(
         asked.relation,
         asked.own,
@@ -154,5 +155,6 @@ def pair_columns(
         tables.implications.sums,
         count,
         *expected,
-        out,
+        found,
     )
+    out[:] = found

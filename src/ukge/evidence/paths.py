@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numba as nb
 import numpy as np
@@ -12,9 +13,11 @@ import numpy.typing as npt
 from ukge.evidence.index import Asked, FactIndex
 from ukge.graph.keys import Keys
 from ukge.graph.vocabulary import Vocabulary
-from ukge.logic.measures import ScoredRule
 from ukge.logic.rules import Rule
 from ukge.logic.weights import Prior
+
+if TYPE_CHECKING:
+    from ukge.logic.measures import ScoredRule
 
 NAMES = (
     "common_neighbours",
@@ -216,6 +219,7 @@ def path_columns(
     """Fill the columns `NAMES`; `table` is that of the rules."""
     near = index.neighbours
     confidence = index.confidence[np.maximum(asked.own, 0)] if len(index.confidence) else np.zeros(len(asked.own))
+    found = np.empty((len(asked.head), len(NAMES)), dtype=np.float32)  # in one piece: kernels are compiled for that
     _fill(
         *asked,
         confidence,
@@ -234,5 +238,6 @@ def path_columns(
         rules.prior.mean,
         rules.prior.strength,
         rules.strong,
-        out,
+        found,
     )
+    out[:] = found

@@ -6,14 +6,14 @@ entities.parquet, relations.parquet      the names behind the ids, whose SHA-256
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import asdict, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ukge._version import __version__
 from ukge.engines.base import Parameters
@@ -23,6 +23,7 @@ from ukge.evidence.bounds import Bounds
 from ukge.evidence.features import Features
 from ukge.evidence.head import Head
 from ukge.evidence.index import FactIndex
+from ukge.evidence.parts import Parts
 from ukge.evidence.paths import PathRules
 from ukge.evidence.ranking import RankHead, rank_head_from
 from ukge.evidence.settings import EvidenceSettings
@@ -31,7 +32,7 @@ from ukge.evidence.trees import Trees
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
 from ukge.logic.weights import Prior
-from ukge.storage import DAMAGED, Arrays, load_arrays, save_arrays, sha256, write_atomically
+from ukge.storage import DAMAGED, Arrays, StoredArrays, save_arrays, sha256, write_atomically
 
 FORMAT = 3
 FILE = "evidence.safetensors"
@@ -40,22 +41,13 @@ MODEL = ("name", "scorer", "link", "learns_confidence")
 GROUPS = tuple(each.name for each in fields(Tables) if each.name != "implications")
 
 
-def save_evidence(
-    path: Path,
-    features: Features,
-    head: Head,
-    bounds: tuple[Bounds, Bounds],
-    rank_head: RankHead | None,
-    settings: EvidenceSettings,
-    notes: tuple[str, ...],
-) -> None:
+def save_evidence(path: Path, parts: Parts | StoredParts) -> None:
     """Write evidence to a directory, which is made if needed; what is there of an older one is replaced."""
+    features = parts.features
     path.mkdir(parents=True, exist_ok=True)
     graph = features.index.graph
     for vocabulary, name in zip((graph.entities, graph.relations), NAMES, strict=True):
-        sink = pa.BufferOutputStream()
-        pq.write_table(pa.table({"name": vocabulary.names}), sink, compression="zstd")
-        write_atomically(path / f"{name}.parquet", sink.getvalue().to_pybytes())
+        write_atomically(path / f"{name}.parquet", vocabulary.to_parquet())
     arrays: Arrays = {f"facts.{name}": getattr(graph, name) for name in ("head", "relation", "tail", "confidence")}
     arrays |= _prefixed("tables", _tables(features.tables))
     rules = features.rules
@@ -63,18 +55,18 @@ def save_evidence(
     arrays |= {"rules.key": rules.key, "rules.shown": rules.shown, "rules.implied": rules.implied}
     for number, backbone in enumerate(features.backbones):
         arrays |= _prefixed(f"model.{number}", backbone.parameters.as_dict())
-    arrays |= _prefixed("head", head.arrays())
-    for number, each in enumerate(bounds):
+    arrays |= _prefixed("head", parts.head.arrays())
+    for number, each in enumerate((parts.bounds, parts.bounds_if_held)):
         arrays |= _prefixed(f"bounds.{number}", each.arrays())
     if features.expectation is not None:
         arrays |= _prefixed("expectation", features.expectation.arrays())
-    if rank_head is not None:
-        arrays |= _prefixed("ranking", rank_head.trees.arrays())
+    if parts.rank_head is not None:
+        arrays |= _prefixed("ranking", parts.rank_head.trees.arrays())
     told = {
         "format": FORMAT,
         "version": __version__,
-        "settings": asdict(settings),
-        "notes": list(notes),
+        "settings": asdict(parts.settings),
+        "notes": list(parts.notes),
         "prior": [rules.prior.mean, rules.prior.strength],
         "strong": rules.strong,
         "models": [{name: getattr(each, name) for name in MODEL} for each in features.backbones],
@@ -83,38 +75,61 @@ def save_evidence(
     save_arrays(path / FILE, arrays, told)
 
 
-def load_evidence(
-    path: Path,
-) -> tuple[Features, Head, Bounds, Bounds, RankHead | None, EvidenceSettings, tuple[str, ...]]:
-    """Read what `save_evidence` wrote; a missing, cut or edited file is an error that names it."""
-    if not (path / FILE).is_file():
-        raise RunError(f"{path} holds no evidence: {FILE} is missing", hint="Make it: ukge evidence fit RUN")
-    arrays, told = load_arrays(path / FILE)
-    if told.get("format") != FORMAT:
-        raise RunError(
-            f"{path} is evidence of format {told.get('format')}, this version reads format {FORMAT}",
-            hint="Fit it again, or use the version of ukge that made it.",
+class StoredParts:
+    """Evidence in its directory: opened here, and each part read when it is first asked for, and checked then."""
+
+    def __init__(self, path: Path) -> None:
+        if not (path / FILE).is_file():
+            raise RunError(f"{path} holds no evidence: {FILE} is missing", hint="Make it: ukge evidence fit RUN")
+        self._path, self._arrays = path, StoredArrays(path / FILE)
+        self._told = self._arrays.notes
+        if self._told.get("format") != FORMAT:
+            raise RunError(
+                f"{path} is evidence of format {self._told.get('format')}, this version reads format {FORMAT}",
+                hint="Fit it again, or use the version of ukge that made it.",
+            )
+        self.settings = EvidenceSettings(**self._told["settings"])
+        self.notes: tuple[str, ...] = tuple(self._told["notes"])
+
+    @cached_property
+    def features(self) -> Features:
+        """What evidence is read from."""
+        arrays, told = self._arrays, self._told
+        names = {name: self._path / f"{name}.parquet" for name in NAMES}
+        entities, relations = (_names(names[name], told["names"][name], kind) for name, kind in _KINDS.items())
+        facts = arrays.part("facts")
+        columns = facts["head"], facts["relation"], facts["tail"], facts["confidence"]
+        graph = UncertainGraph.from_ids(*columns, entities, relations)
+        rules = PathRules(
+            arrays["rules.key"], arrays["rules.shown"], arrays["rules.implied"], Prior(*told["prior"]), told["strong"]
         )
-    vocabularies = [_names(path / f"{name}.parquet", told["names"][name], kind) for name, kind in _KINDS.items()]
-    facts = _part(arrays, "facts")
-    graph = UncertainGraph.from_ids(
-        facts["head"], facts["relation"], facts["tail"], facts["confidence"], vocabularies[0], vocabularies[1]
-    )
-    prior = Prior(*told["prior"])
-    rules = PathRules(arrays["rules.key"], arrays["rules.shown"], arrays["rules.implied"], prior, told["strong"])
-    backbones = tuple(
-        Backbone(**{name: each[name] for name in MODEL}, parameters=Parameters(**_part(arrays, f"model.{number}")))
-        for number, each in enumerate(told["models"])
-    )
-    settings = EvidenceSettings(**told["settings"])
-    tables = _as_tables(_part(arrays, "tables"))
-    learnt = _part(arrays, "expectation")
-    expectation = Trees.from_arrays(learnt) if learnt else None
-    features = Features(FactIndex(graph), tables, rules, backbones, arrays["category"], expectation)
-    head = Head.from_arrays(settings.error, _part(arrays, "head"))
-    bounds = [Bounds.from_arrays(_part(arrays, f"bounds.{number}")) for number in range(2)]
-    rank_head = rank_head_from(_part(arrays, "ranking"), settings.rank_candidates)
-    return features, head, bounds[0], bounds[1], rank_head, settings, tuple(told["notes"])
+        backbones = tuple(
+            Backbone(**{name: each[name] for name in MODEL}, parameters=Parameters(**arrays.part(f"model.{number}")))
+            for number, each in enumerate(told["models"])
+        )
+        tables, learnt = _as_tables(arrays.part("tables")), arrays.part("expectation")
+        expectation = Trees.from_arrays(learnt) if learnt else None
+        return Features(FactIndex(graph), tables, rules, backbones, arrays["category"], expectation)
+
+    @cached_property
+    def head(self) -> Head:
+        """What makes a confidence of evidence."""
+        return Head.from_arrays(self.settings.error, self._arrays.part("head"))
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """The bounds of any fact."""
+        return Bounds.from_arrays(self._arrays.part("bounds.0"))
+
+    @cached_property
+    def bounds_if_held(self) -> Bounds:
+        """The bounds of a fact that is taken to hold."""
+        return Bounds.from_arrays(self._arrays.part("bounds.1"))
+
+    @cached_property
+    def rank_head(self) -> RankHead | None:
+        """What orders the candidates of a query, if it was fitted."""
+        return rank_head_from(self._arrays.part("ranking"), self.settings.rank_candidates)
 
 
 _KINDS = dict(zip(NAMES, ("entity", "relation"), strict=True))
@@ -123,9 +138,10 @@ _KINDS = dict(zip(NAMES, ("entity", "relation"), strict=True))
 def _names(file: Path, digest: str, kind: str) -> Vocabulary:
     if not file.is_file():
         raise RunError(f"{file} is missing", hint=DAMAGED)
-    if sha256(file) != digest:
+    content = file.read_bytes()
+    if hashlib.sha256(content).hexdigest() != digest:
         raise RunError(f"{file} is damaged: its content does not match its checksum", hint=DAMAGED)
-    return Vocabulary(pq.read_table(file)["name"].combine_chunks(), kind=kind)
+    return Vocabulary.of_parquet(content, kind)
 
 
 def _tables(tables: Tables) -> dict[str, npt.NDArray[Any]]:

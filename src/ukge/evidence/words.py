@@ -64,7 +64,7 @@ class Words:
     def of(cls, trees: Trees) -> Words:
         """Take the questions out of trees."""
         root, left, step, missing_left = trees.root, trees.left, trees.step, trees.missing_left
-        first, last = _leaves(left, step)
+        first, last = _leaves(root, left, step)
         tree = np.concatenate([[0], np.cumsum((last[root[:-1]] + WORD - 1) // WORD)])
         of_tree = np.repeat(np.arange(len(root) - 1), np.diff(root))
         values = np.zeros(tree[-1] * WORD)
@@ -119,23 +119,25 @@ def _by_category(
     """Return which questions about categories send each category left; their sets of eight words begin at `begin`."""
     code = np.arange(UNKNOWN)
     left = (bits[begin[:, None] + code // WORD] >> (code % WORD).astype(np.uint32)) & np.uint32(1)
-    left = np.column_stack([left, missing_left]).T.astype(np.uint32)
-    found = np.zeros((UNKNOWN + 1, (len(begin) + WORD - 1) // WORD), dtype=np.uint32)
-    for question in range(len(begin)):
-        found[:, question // WORD] |= left[:, question] << np.uint32(question % WORD)
-    return found
+    left = np.column_stack([left, missing_left]).T.astype(np.uint8)
+    left = np.pad(left, ((0, 0), (0, -len(begin) % WORD)))
+    packed = np.ascontiguousarray(np.packbits(left, axis=1, bitorder="little"))
+    return packed.view(np.dtype("<u4")).astype(np.uint32)
 
 
-def _leaves(left: Ints, step: Ints) -> tuple[Places, Places]:
+def _leaves(root: Places, left: Ints, step: Ints) -> tuple[Places, Places]:
     """Return the first leaf under each node and the one after the last, counted from the left of its tree."""
+    levels = [root[:-1]]  # nodes as deep as each other are looked at together
+    while len(inner := levels[-1][step[levels[-1]] == 1]):
+        levels[-1] = inner
+        levels.append(np.concatenate([left[inner], left[inner] + 1]))
     size = (step == 0).astype(np.int64)
-    inner = np.flatnonzero(step == 1)
-    for node in inner[::-1]:  # children come after their parent
-        size[node] = size[left[node]] + size[left[node] + 1]
+    for inner in levels[-2::-1]:
+        size[inner] = size[left[inner]] + size[left[inner] + 1]
     first = np.zeros(len(size), dtype=np.int64)
-    for node in inner:
-        first[left[node]] = first[node]
-        first[left[node] + 1] = first[node] + size[left[node]]
+    for inner in levels[:-1]:
+        first[left[inner]] = first[inner]
+        first[left[inner] + 1] = first[inner] + size[left[inner]]
     return first, first + size
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ukge.errors import SHOWN, DataError, Problem
+from ukge.graph.arrow import from_numpy
 from ukge.graph.checks import NOWHERE, UTF8_HINT, Where, check_names, empty_names
 from ukge.graph.encode import encode_names
 from ukge.graph.vocabulary import Ids, Vocabulary
@@ -24,10 +25,10 @@ _NAME_TYPES = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
 def fact_table(head: Ids, relation: Ids, tail: Ids, confidence: Confidences, source: Any = None) -> pa.Table:
     """Return the table of a graph from checked columns."""
     columns = {
-        "head": pa.array(head, type=pa.int32()),
-        "relation": pa.array(relation, type=pa.int32()),
-        "tail": pa.array(tail, type=pa.int32()),
-        "confidence": pa.array(confidence, type=pa.float64()),
+        "head": from_numpy(np.asarray(head, np.int32)),
+        "relation": from_numpy(np.asarray(relation, np.int32)),
+        "tail": from_numpy(np.asarray(tail, np.int32)),
+        "confidence": from_numpy(np.asarray(confidence, np.float64)),
     }
     if source is not None:
         columns["source"] = source_column(source, len(confidence))

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ukge.errors import DataError
+from ukge.graph.arrow import to_numpy
 from ukge.graph.checks import NOWHERE, Where, check_confidence
 from ukge.graph.columns import (
     Confidences,
@@ -293,8 +294,7 @@ class UncertainGraph:
         return pa.table(columns)
 
     def _column(self, name: str) -> npt.NDArray[Any]:
-        values: npt.NDArray[Any] = single(self._table, name).to_numpy(zero_copy_only=False)
-        return values
+        return to_numpy(single(self._table, name))
 
 
 def concat(graphs: Sequence[UncertainGraph]) -> UncertainGraph:

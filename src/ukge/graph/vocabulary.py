@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ukge.errors import DataError
+from ukge.graph.arrow import from_names, from_numpy, to_numpy
 
 SHOWN = 3
 """Names that a vocabulary shows of itself."""
@@ -45,6 +46,22 @@ class Vocabulary:
         vocabulary._index = None
         return vocabulary
 
+    @classmethod
+    def of_parquet(cls, content: bytes, kind: str) -> Vocabulary:
+        """Read what `to_parquet` returned."""
+        from pyarrow.parquet import ParquetFile  # noqa: PLC0415 — most vocabularies come from facts
+
+        return cls(ParquetFile(pa.BufferReader(content)).read()["name"].combine_chunks(), kind=kind)
+
+    def to_parquet(self) -> bytes:
+        """Return the content of a Parquet file with the names in order."""
+        from pyarrow.parquet import write_table  # noqa: PLC0415
+
+        sink = pa.BufferOutputStream()
+        write_table(pa.table({"name": self.names}), sink, compression="zstd")
+        content: bytes = sink.getvalue().to_pybytes()
+        return content
+
     def __len__(self) -> int:
         return len(self.names)
 
@@ -77,8 +94,8 @@ class Vocabulary:
 
     def id(self, name: str) -> int:
         """Return the id of one name; an unknown name is an error that suggests near ones."""
-        found = self.index.get(name)
-        if found is None:
+        found = int(self.encode([name])[0]) if self._index is None else self._index.get(name, -1)
+        if found < 0:
             near = self.near(name)
             hint = f"Near names: {', '.join(near)}." if near else "Names are compared exactly, case included."
             raise DataError(f"unknown {self.kind} {name!r}", hint=hint)
@@ -97,11 +114,12 @@ class Vocabulary:
         """Return the ids of many names (an Arrow array or any sequence); −1 stands for an unknown name."""
         if isinstance(names, pa.ChunkedArray):
             names = names.combine_chunks()
+        if isinstance(names, list) and all(isinstance(name, str) for name in names):
+            names = from_names(names)
         values = names if isinstance(names, pa.Array) else pa.array(names, type=pa.large_string())
-        ids = pc.index_in(values.cast(pa.large_string()), value_set=self.names)
-        encoded: Ids = ids.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+        encoded: Ids = to_numpy(pc.index_in(values.cast(pa.large_string()), value_set=self.names), missing=-1)
         return encoded
 
     def decode(self, ids: npt.ArrayLike) -> pa.Array:
         """Return the names of many ids as an Arrow array."""
-        return self.names.take(pa.array(np.asarray(ids)))
+        return self.names.take(from_numpy(np.asarray(ids)))

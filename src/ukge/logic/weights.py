@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from ukge.logic.measures import ScoredRule
 from ukge.logic.rules import Rule
+
+if TYPE_CHECKING:
+    from ukge.logic.measures import ScoredRule
 
 FEWEST = 3
 """With fewer rules than this, their spread says nothing, and the prior is even."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ukge.arrays import Array, library
+from ukge.arrays import Array, total
 from ukge.registry import Registry
 
 if TYPE_CHECKING:
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 22
 """Elements that one block of `Scorer.compare_all` may hold; NumPy's, which go through memory at every step, fewer."""
+
+FEW = 2
+"""Queries up to which a matrix product is as fast without BLAS, whose threads spin on for longer than it takes."""
 
 EPS = 1e-12
 """Added below square roots, so that the gradient of a distance of 0 is finite."""
@@ -96,11 +99,13 @@ class InnerProduct(Scorer):
 
     def compare(self, query: Array, candidate: Array) -> Array:
         """Return query · candidate."""
-        product: Array = library(query).linalg.vecdot(query, candidate)
-        return product
+        return total(query * candidate)
 
     def compare_all(self, query: Array, candidates: Array) -> Array:
-        """Return one matrix product."""
+        """Return one matrix product; of few queries by one thread, because others would only wait for the memory."""
+        if isinstance(query, np.ndarray) and len(query) <= FEW:
+            products: Array = np.linalg.vecdot(query[:, None], candidates)
+            return products
         return query @ candidates.mT
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ukge.arrays import Array, halves, library, side_by_side
+from ukge.arrays import Array, halves, library, side_by_side, total
 from ukge.scoring.base import EPS, Scorer, scorers
 
 
@@ -32,8 +32,8 @@ class RotatE(Scorer):
         """Return −Σᵢ |queryᵢ − candidateᵢ| over complex coordinates."""
         xp = library(query)
         real, imaginary = halves(query - candidate)
-        distance: Array = xp.sqrt(xp.square(real) + xp.square(imaginary) + EPS).sum(-1)
-        return -distance
+        distance: Array = xp.sqrt(xp.square(real) + xp.square(imaginary) + EPS)
+        return -total(distance)
 
 
 def _rotate(entity: Array, angle: Array, sense: float) -> Array:

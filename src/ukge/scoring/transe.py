@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from ukge.arrays import Array, library
+from ukge.arrays import Array, library, total
 from ukge.scoring.base import EPS, Scorer, scorers
 
 
@@ -34,7 +34,7 @@ class TransE(Scorer):
     def compare(self, query: Array, candidate: Array) -> Array:
         """Return −‖query − candidate‖."""
         xp, difference = library(query), query - candidate
-        distance: Array = abs(difference).sum(-1) if self.p == 1 else xp.sqrt(xp.square(difference).sum(-1) + EPS)
+        distance: Array = total(abs(difference)) if self.p == 1 else xp.sqrt(total(xp.square(difference)) + EPS)
         return -distance
 
     def compare_all(self, query: Array, candidates: Array) -> Array:

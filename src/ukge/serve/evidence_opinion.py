@@ -46,7 +46,7 @@ class EvidenceOpinion:
             return None
         from ukge.evidence import Evidence  # noqa: PLC0415 — takes time to load, and most runs have none
 
-        evidence = Evidence.load(run / FOLDER)
+        evidence = Evidence.load(run / FOLDER).check()
         if (evidence.entities, evidence.relations) != (model.entities, model.relations):
             raise RunError(
                 f"{run / FOLDER} was made for another graph: its names are not those of the run",

@@ -1,0 +1,38 @@
+"""Evidence for a command that asks it and ends: nothing is loaded that the answer does not need."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ukge.evidence import Evidence
+
+BLAS = "scipy.linalg"
+
+
+def open_evidence(run: Path) -> Evidence:
+    """Open the evidence of a run, or in a directory of its own."""
+    from ukge.evidence import Evidence
+
+    _ready_kernels()
+    return Evidence.load(run)
+
+
+def _ready_kernels() -> None:
+    """Have Numba set itself up without SciPy's linear algebra, which it looks for in case a kernel multiplies matrices.
+
+    None of evidence does, and loading it takes as long as everything that is asked. Numba does so once and for all
+    kernels of a process, so this is for commands alone, whose process has no others.
+    """
+    modules: dict[str, Any] = sys.modules
+    if BLAS in modules:
+        return
+    modules[BLAS] = None  # an import of it fails
+    try:
+        from numba.core.registry import cpu_target
+
+        cpu_target.target_context.refresh()
+    finally:
+        del modules[BLAS]
