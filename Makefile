@@ -40,6 +40,10 @@ lint: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
+# What is imported is declared, and what is declared is imported.
+dependencies: install
+	$(BIN)/deptry src
+
 types: install
 	$(BIN)/mypy
 

@@ -7,7 +7,7 @@ differ, the numbers of the run say why: embeddings that shrank to nothing, or gr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,9 @@ from ukge.links import links
 from ukge.model import Model
 from ukge.runs import Progress
 from ukge.scoring import scorers
-from ukge.validation import Validation
+
+if TYPE_CHECKING:
+    from ukge.validation import Validation
 
 SAMPLE = 2000
 """Validation facts that are asked for at most."""

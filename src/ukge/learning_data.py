@@ -10,10 +10,8 @@ from typing import Any
 from ukge.config import Config
 from ukge.engines.base import GroundRules
 from ukge.errors import DataError
-from ukge.graph.catalogue import open_dataset, reference_to
 from ukge.graph.dataset import Dataset
 from ukge.graph.given import as_graph
-from ukge.graph.split import split
 
 IN_MEMORY = "(in memory)"
 TAKEN = (
@@ -36,6 +34,9 @@ def opened(
     Facts that come whole are cut in two, for training and validation; a name or a path is opened as a data set. Files
     and frames are read as `reading` says.
     """
+    from ukge.graph.catalogue import open_dataset, reference_to  # noqa: PLC0415 — who asks a trained model reads no file
+    from ukge.graph.split import split  # noqa: PLC0415
+
     named = isinstance(data, (str, os.PathLike))
     if y is not None and (named or isinstance(data, Dataset)):
         raise DataError("a data set has its own confidences", hint="Leave out ‹y›.")

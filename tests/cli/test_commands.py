@@ -20,7 +20,6 @@ from ukge.graph.catalogue import open_dataset
 from ukge.graph.readers import read
 
 FACTS = "".join(f"e{i * i % 23}\tr{i % 3}\te{(i * 7 + i // 23) % 23}\t0.{i % 9 + 1}\n" for i in range(240))
-HEAVY = ("torch", "pyarrow", "pandas", "duckdb", "numba", "numpy", "rich.table", "ibis", "sklearn")
 
 
 def run(*arguments: str | Path) -> Result:
@@ -53,12 +52,6 @@ def test_help_lists_the_commands() -> None:
         assert command in printed
     for command in ("list", "get", "info", "convert", "split", "normalise", "generate"):
         assert command in run("data", "--help").output
-
-
-def test_help_is_quick_because_it_imports_nothing_heavy() -> None:
-    code = f"import ukge.cli, sys; print([name for name in {HEAVY!r} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 def test_a_bad_file_is_exit_code_2_and_a_message(tmp_path: Path) -> None:

@@ -84,8 +84,9 @@ def _by_model(run: Path, head: str | None, relation: str, tail: str | None, k: i
 def _table(facts: list[tuple[str, str, str]], columns: dict[str, Any]) -> pa.Table:
     import pyarrow as pa
 
-    names = {name: [fact[at] for fact in facts] for at, name in enumerate(("head", "relation", "tail"))}
-    text = {name: pa.array(values, pa.large_string()) for name, values in names.items()}
-    numbers = {name: pa.array(values, pa.float64()) for name, values in columns.items() if name != "reason"}
-    why = {"reason": pa.array(columns["reason"], pa.large_string())} if "reason" in columns else {}
-    return pa.table({**text, **numbers, **why})
+    from ukge.graph.arrow import from_floats, from_names
+
+    names = {name: from_names([fact[at] for fact in facts]) for at, name in enumerate(("head", "relation", "tail"))}
+    numbers = {name: from_floats(values) for name, values in columns.items() if name != "reason"}
+    why = {"reason": from_names(columns["reason"])} if "reason" in columns else {}
+    return pa.table({**names, **numbers, **why})

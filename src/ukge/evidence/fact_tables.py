@@ -15,7 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ukge.errors import DataError, Problem
-from ukge.graph.readers.layout import ROLES, TRIPLE, Roles
+from ukge.graph.arrow import from_names, from_numpy
+from ukge.graph.fact import ROLES, TRIPLE
+from ukge.graph.readers.layout import Roles
 from ukge.graph.readers.rows import Rows, read_rows
 from ukge.graph.vocabulary import Ids, Vocabulary
 
@@ -87,15 +89,15 @@ class KnownFacts:
     def spread(self, values: Any) -> pa.Array:
         """Return a column of all rows from values of the known ones; the others are empty."""
         places = np.where(self.known, np.cumsum(self.known) - 1, 0)
-        column = pa.array(values)
-        return column.take(pa.array(places, mask=~self.known))
+        column = from_numpy(values) if isinstance(values, np.ndarray) else from_names(values)
+        return column.take(from_numpy(places, self.known))
 
 
 def judged(rows: Rows, judgements: Mapping[str, Any], notes: tuple[str | None, ...] | None = None) -> pa.Table:
     """Return the facts with judgements, notes and then the other columns of their file."""
     columns: dict[str, Any] = {**rows.names, **judgements}
     if notes is not None:
-        columns[NOTE] = pa.array(notes, pa.large_string())
+        columns[NOTE] = from_names(notes)
     for name, column in rows.others.items():
         free = name
         while free in columns:

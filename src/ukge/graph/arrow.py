@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 
-def from_numpy(values: npt.NDArray[Any]) -> pa.Array:
-    """Return whole or real numbers as an Arrow array that shares their memory."""
+def from_numpy(values: npt.NDArray[Any], known: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+    """Return whole or real numbers as an Arrow array that shares their memory; those not `known` are missing."""
     kept = np.ascontiguousarray(values)
-    return pa.Array.from_buffers(pa.from_numpy_dtype(kept.dtype), len(kept), [None, pa.py_buffer(kept)])
+    buffers = [_validity(known), pa.py_buffer(kept)]
+    return pa.Array.from_buffers(pa.from_numpy_dtype(kept.dtype), len(kept), buffers)
 
 
 def to_numpy(array: pa.Array, missing: int | None = None) -> npt.NDArray[Any]:
@@ -29,9 +30,21 @@ def to_numpy(array: pa.Array, missing: int | None = None) -> npt.NDArray[Any]:
     return found
 
 
-def from_names(names: Sequence[str]) -> pa.Array:
-    """Return names as an Arrow array."""
-    encoded = [name.encode() for name in names]
+def from_floats(values: Sequence[float | None]) -> pa.Array:
+    """Return numbers as an Arrow array; None stands for one that is missing."""
+    known = np.array([value is not None for value in values], dtype=np.bool_)
+    return from_numpy(np.array([0.0 if value is None else value for value in values], dtype=np.float64), known)
+
+
+def from_names(names: Sequence[str | None]) -> pa.Array:
+    """Return names as an Arrow array; None stands for one that is missing."""
+    known = np.array([name is not None for name in names], dtype=np.bool_)
+    encoded = [b"" if name is None else name.encode() for name in names]
     ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
+    buffers = [_validity(known), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
     return pa.Array.from_buffers(pa.large_string(), len(encoded), buffers)
+
+
+def _validity(known: npt.NDArray[np.bool_] | None) -> pa.Buffer | None:
+    """Return a bit per value, as Arrow keeps them; None where all are known."""
+    return None if known is None or known.all() else pa.py_buffer(np.packbits(known, bitorder="little"))

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ukge.errors import SHOWN, DataError, Problem
-from ukge.graph.arrow import from_numpy
+from ukge.graph.arrow import from_names, from_numpy
 from ukge.graph.checks import NOWHERE, UTF8_HINT, Where, check_names, empty_names
 from ukge.graph.encode import encode_names
 from ukge.graph.vocabulary import Ids, Vocabulary
@@ -68,6 +68,8 @@ def names_column(values: Any, column: str) -> Names:
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values if values.type in _NAME_TYPES else values.cast(pa.large_string())
     try:
+        if isinstance(values, list) and all(type(value) is str for value in values):
+            return from_names(values)
         return pa.array(values, type=pa.large_string(), from_pandas=True)
     except UnicodeEncodeError:
         problems = [

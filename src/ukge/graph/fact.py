@@ -10,6 +10,11 @@ import numpy.typing as npt
 from ukge.errors import DataError, Problem
 from ukge.graph.columns import Confidences
 
+TRIPLE = ("head", "relation", "tail")
+REQUIRED = (*TRIPLE, "confidence")
+ROLES = (*REQUIRED, "source")
+"""What columns of facts are for, in their usual order."""
+
 
 class Fact(NamedTuple):
     """One fact by name."""

@@ -14,11 +14,7 @@ import pyarrow as pa
 from ukge.errors import ConfigError, DataError, KindError, UkgeWarning
 from ukge.graph.checks import NOWHERE, Where
 from ukge.graph.columns import Confidences, Names, confidence_column, names_column
-from ukge.graph.fact import Fact, rows_of
-from ukge.graph.readers import read
-from ukge.graph.readers.formats import is_from, is_readable
-from ukge.graph.readers.frames import arrow_table, columns_of, is_pandas_frame
-from ukge.graph.readers.layout import TRIPLE, Roles
+from ukge.graph.fact import TRIPLE, Fact, rows_of
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids, Vocabulary
 
@@ -70,6 +66,11 @@ class Triples:
 
 def as_table(facts: Any) -> Any:
     """Return a pandas frame as it is, whatever hands out an Arrow stream as an Arrow table, and None for the rest."""
+    if isinstance(facts, (tuple, list)):
+        return None
+    from ukge.graph.readers.formats import is_from  # noqa: PLC0415 — readers take time to load
+    from ukge.graph.readers.frames import arrow_table, is_pandas_frame  # noqa: PLC0415
+
     if is_pandas_frame(facts):
         return facts
     if is_from(facts, "pandas") or not hasattr(facts, "__arrow_c_stream__"):
@@ -89,17 +90,28 @@ def triples(facts: Any, caller: str, takes: str = TAKEN) -> Triples:
         return Triples(named["head"], named["relation"], named["tail"], facts.confidence)
     table = as_table(facts)
     if table is not None:
+        from ukge.graph.readers.frames import columns_of  # noqa: PLC0415
+        from ukge.graph.readers.layout import Roles  # noqa: PLC0415
+
         found = columns_of(table, wanted=Roles(TRIPLE, (CONFIDENCE,)))
         head, relation, tail = (found.texts(role) for role in TRIPLE)
         confidence = found.numbers(CONFIDENCE) if CONFIDENCE in found.roles else None
         return Triples(head, relation, tail, confidence, found.where)
-    if is_readable(facts) or not _has_rows(facts):
+    if _is_readable(facts) or not _has_rows(facts):
         raise KindError(caller, takes, facts)
     rows = rows_of([facts] if is_one(facts) else facts, fewest=len(TRIPLE))
     head, relation, tail = (names_column([row[at] for row in rows], role) for at, role in enumerate(TRIPLE))
     stored = [row[3] for row in rows if len(row) > len(TRIPLE)]
     values = confidence_column(stored) if len(stored) == len(rows) else None
     return Triples(head, relation, tail, values, Where(place="fact"))
+
+
+def _is_readable(facts: Any) -> bool:
+    if isinstance(facts, (tuple, list)):
+        return False
+    from ukge.graph.readers.formats import is_readable  # noqa: PLC0415
+
+    return is_readable(facts)
 
 
 def query_of(
@@ -124,7 +136,7 @@ def as_graph(data: Any, y: Any, caller: str, takes: str, reading: Mapping[str, A
 
     A frame, a table or a NetworkX graph is read as `reading` tells `read`; nothing else can be told anything.
     """
-    if reading and (y is not None or not is_readable(data)):
+    if reading and (y is not None or not _is_readable(data)):
         raise ConfigError("‹reading› tells how files, frames and tables are read", hint="Leave it out.")
     if y is not None:
         found = triples(data, caller, takes)
@@ -132,7 +144,9 @@ def as_graph(data: Any, y: Any, caller: str, takes: str, reading: Mapping[str, A
         return UncertainGraph.from_columns(found.head, found.relation, found.tail, values, where=found.where)
     if isinstance(data, UncertainGraph):
         return data
-    if is_readable(data):
+    if _is_readable(data):
+        from ukge.graph.readers import read  # noqa: PLC0415
+
         return read(data, **(reading or {}))
     if not _has_rows(data):
         raise KindError(caller, takes, data)

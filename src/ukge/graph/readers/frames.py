@@ -12,9 +12,10 @@ import pyarrow.compute as pc
 from ukge.errors import SHOWN, DataError, Problem
 from ukge.graph.checks import NAME_HINT, Where
 from ukge.graph.columns import Confidences, Names, confidence_column, names_column
+from ukge.graph.fact import TRIPLE
 from ukge.graph.formats import Format
 from ukge.graph.readers.formats import is_from, readers
-from ukge.graph.readers.layout import FACTS, TRIPLE, ColumnMap, Roles, assign_roles
+from ukge.graph.readers.layout import FACTS, ColumnMap, Roles, assign_roles
 from ukge.graph.readers.parsed import Parsed, Request, one_relation
 
 

@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ukge.errors import ConfigError, DataError
+from ukge.graph.fact import REQUIRED
 from ukge.graph.vocabulary import Vocabulary
 
 Kind = Literal["name", "id", "number", "text"]
 ColumnMap = Mapping[str, str | int | None]
 
-TRIPLE = ("head", "relation", "tail")
-REQUIRED = (*TRIPLE, "confidence")
-ROLES = (*REQUIRED, "source")
 
 # The names by which columns are recognised, best first; case and surrounding white space do not count.
 # `source` is the head beside a column `target`, and says where the fact came from otherwise.

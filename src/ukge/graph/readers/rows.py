@@ -15,14 +15,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ukge.errors import ConfigError, DataError
+from ukge.graph.arrow import from_names
 from ukge.graph.checks import Where, check_confidence, check_names
+from ukge.graph.fact import TRIPLE
 from ukge.graph.files import check_file
 from ukge.graph.readers.delimited import Table, layout_of, parse_table, where_in
 from ukge.graph.readers.diagnosis import diagnose
 from ukge.graph.readers.formats import format_of_file, readers
 from ukge.graph.readers.frames import Columns
 from ukge.graph.readers.jsonl import read_lines
-from ukge.graph.readers.layout import TRIPLE, ColumnMap, Field, Layout, Roles, assign_roles
+from ukge.graph.readers.layout import ColumnMap, Field, Layout, Roles, assign_roles
 from ukge.graph.readers.parquet import opened_parquet
 from ukge.graph.readers.parsed import Request, Scaling, as_scaling, scaled
 from ukge.graph.writers.tables import json_text
@@ -76,7 +78,7 @@ def _checked(rows: Rows, relation: str | None, scale: Scaling | None) -> Rows:
     for role, column in names.items():
         check_names(column, role, where=rows.where)
     if relation is not None:
-        names["relation"] = pa.array([relation] * len(rows), pa.large_string())
+        names["relation"] = from_names([relation] * len(rows))
     numbers = dict(rows.numbers)
     if scale is not None and "confidence" in numbers:
         numbers["confidence"] = scaled(numbers["confidence"], scale, rows.where)

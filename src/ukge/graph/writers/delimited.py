@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ukge.errors import ConfigError, DataError, Problem
+from ukge.graph.fact import REQUIRED, ROLES
 from ukge.graph.formats import Format
-from ukge.graph.readers.layout import REQUIRED, ROLES
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.writers.formats import writers
 from ukge.graph.writers.lines import Escape, batches, joined, refuse, write_joined

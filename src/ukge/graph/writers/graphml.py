@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from xml.sax.saxutils import escape, quoteattr
 
 import pyarrow as pa
 
@@ -30,8 +29,8 @@ def write_graphml(graph: UncertainGraph, sink: pa.NativeFile, path: Path) -> Non
     sink.write(b'<graph edgedefault="directed">\n')
     for name in graph.entities:
         sink.write(f"<node id={_attribute(name)}/>\n".encode())
-    text = one_by_one(lambda name: escape(name, _WHITE))
-    origin = one_by_one(lambda name: f'<data key="source">{escape(name, _WHITE)}</data>')
+    text = one_by_one(_text)
+    origin = one_by_one(lambda name: f'<data key="source">{_text(name)}</data>')
     for batch in batches(graph, entity=one_by_one(_attribute), relation=text, source=origin, null=""):
         parts = ["<edge source=", batch.head, " target=", batch.tail, '><data key="relation">', batch.relation]
         parts += ['</data><data key="confidence">', batch.confidence, "</data>"]
@@ -39,7 +38,15 @@ def write_graphml(graph: UncertainGraph, sink: pa.NativeFile, path: Path) -> Non
     sink.write(b"</graph>\n</graphml>\n")
 
 
+def _text(name: str) -> str:
+    from xml.sax.saxutils import escape  # noqa: PLC0415 — it loads a web client, and few write GraphML
+
+    return escape(name, _WHITE)
+
+
 def _attribute(name: str) -> str:
+    from xml.sax.saxutils import quoteattr  # noqa: PLC0415
+
     return quoteattr(name, _WHITE)
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ukge.errors import SHOWN, DataError, Problem
+from ukge.graph.arrow import from_names
 from ukge.graph.uncertain import UncertainGraph
 
 _BATCH = 65_536
@@ -53,8 +54,8 @@ def batches(graph: UncertainGraph, *, entity: Escape, relation: Escape, source: 
 
 def joined(parts: Sequence[pa.Array | str]) -> pa.Array:
     """Return the parts of each fact one after another; plain text stands for itself in every fact."""
-    pieces = [pa.scalar(part, _TEXT) if isinstance(part, str) else part for part in parts]
-    return pc.binary_join_element_wise(*pieces, pa.scalar("", _TEXT))
+    pieces = [from_names([part])[0] if isinstance(part, str) else part for part in parts]
+    return pc.binary_join_element_wise(*pieces, from_names([""])[0])
 
 
 def write_joined(sink: pa.NativeFile, parts: Sequence[pa.Array | str]) -> None:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ukge.errors import DataError
+from ukge.graph.arrow import from_names
 from ukge.graph.files import compression_of, extension_of
 from ukge.graph.writers.delimited import quoted
 from ukge.graph.writers.lines import joined
@@ -23,6 +24,7 @@ JSON_LINES = (".jsonl", ".ndjson")
 PARQUET = (".parquet", ".pq")
 FORMATS = ".tsv, .csv, .jsonl (.gz or .zst may follow) or .parquet"
 BATCH = 8192
+EMPTY = from_names([""])[0]
 
 
 def is_table(path: Path) -> bool:
@@ -64,7 +66,7 @@ def table_text(table: pa.Table, delimiter: str = "\t", source: str | None = None
         return delimiter.join(table.column_names) + "\n"
     lines = []
     for at, name in enumerate(table.column_names):
-        cells = pa.concat_arrays([pa.array([name], pa.large_string()), _text(table[name])])
+        cells = pa.concat_arrays([from_names([name]), _text(table[name])])
         if delimiter != "\t":
             cells = quoted(cells, delimiter)
         elif pc.any(pc.match_substring_regex(cells, r"[\t\r\n]")).as_py():
@@ -107,6 +109,6 @@ def _text(column: pa.ChunkedArray) -> pa.Array:
         column, kind = column.cast(kind.value_type), kind.value_type
     text = pa.types.is_string(kind) or pa.types.is_string_view(kind) or pa.types.is_large_string(kind)
     if text or pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind):
-        return column.combine_chunks().cast(pa.large_string()).fill_null("")
+        return column.combine_chunks().cast(pa.large_string()).fill_null(EMPTY)
     values = ["" if value is None else json_text(value) for value in column.to_pylist()]
     return pa.array(values, pa.large_string())
