@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Column
 from rich.text import Text
 
+from ukge.compiling import when_compiling
 from ukge.notebook_bars import NotebookBars
 
 if TYPE_CHECKING:
@@ -69,8 +70,6 @@ class LiveBars:
         self._last_line = -LINE_SECONDS
 
     def __enter__(self) -> Self:
-        from ukge.engines.fused.compiling import when_compiling  # noqa: PLC0415 — Numba takes time to load
-
         self._compiling = when_compiling(self._tell_compiling)
         self._compiling.__enter__()
         if self.title and not self.quiet:
@@ -104,9 +103,9 @@ class LiveBars:
         self._last_line = now
         self.console.print(Text(told(*news)), soft_wrap=True)
 
-    def _tell_compiling(self) -> None:
+    def _tell_compiling(self, told: str) -> None:
         if not self.quiet:
-            self.console.print("compiling for this machine; later runs take it from the cache …", style="dim")
+            self.console.print(told, style="dim")
 
 
 class TrainingProgress(LiveBars):

@@ -62,9 +62,8 @@ def complete(
         check_out(out_file)
     else:
         format_of_path(facts_only, writers)
-    evidence = open_evidence(run)
     seen = [reading.read(path) for path in exclude or ()]
-    with WorkProgress(err()) as progress:
+    with open_evidence(run) as evidence, WorkProgress(err()) as progress:
         found = complete_graph(
             evidence,
             relations=relation,

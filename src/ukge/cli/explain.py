@@ -26,7 +26,8 @@ def explain(
     from ukge.cli.opening import open_evidence
     from ukge.evidence.explain import explain as explain_fact
 
-    told = explain_fact(open_evidence(run), head, relation, tail, coverage=coverage, leave_out=leave_out)
+    with open_evidence(run) as evidence:
+        told = explain_fact(evidence, head, relation, tail, coverage=coverage, leave_out=leave_out)
     if as_json:
         print_json(told.to_json())
     else:

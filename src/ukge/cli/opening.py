@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ukge.cli.console import err
+
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from ukge.evidence import Evidence
 
 BLAS = "scipy.linalg"
 
 
-def open_evidence(run: Path) -> Evidence:
-    """Open the evidence of a run, or in a directory of its own."""
+@contextmanager
+def open_evidence(run: Path, console: Console | None = None) -> Iterator[Evidence]:
+    """Open the evidence of a run, or in a directory of its own; the first question on a machine has to wait."""
+    from ukge.compiling import when_compiling
     from ukge.evidence import Evidence
 
     _ready_kernels()
-    return Evidence.load(run)
+    with when_compiling(lambda told: (console or err()).print(told, style="dim")):
+        yield Evidence.load(run)
 
 
 def _ready_kernels() -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ukge.config import Config
     from ukge.estimator import UKGE
+    from ukge.evidence import Evidence
     from ukge.graph.readers.rows import Rows
 
 
@@ -55,9 +56,13 @@ def predict(
     with file_of(file, reading.format) as path:
         rows = read_facts(path, **reading.options)
     tell_skipped(str(file), rows.skipped)
-    with err().status("judging the facts"):
+    console = err()
+    with console.status("judging the facts"):
         if with_evidence:
-            table = _by_evidence(run, rows, coverage, reasons, new_facts, reading)
+            from ukge.cli.opening import open_evidence
+
+            with open_evidence(run, console) as evidence:
+                table = _by_evidence(evidence, rows, coverage, reasons, new_facts, reading)
         else:
             table = _by_model(run, rows)
     deliver(table, out_file, as_json=as_json, shown=lambda: facts_table(table, coverage), what="facts")
@@ -90,12 +95,10 @@ def order_only(config: Config, name: str, run: Path) -> list[str]:
 
 
 def _by_evidence(
-    run: Path, rows: Rows, coverage: float, reasons: bool, new_facts: Path | None, reading: Reading
+    evidence: Evidence, rows: Rows, coverage: float, reasons: bool, new_facts: Path | None, reading: Reading
 ) -> pa.Table:
-    from ukge.cli.opening import open_evidence
     from ukge.evidence.judgement import judgements
 
-    evidence = open_evidence(run)
     if new_facts is not None:
         from ukge.evidence.fold_in import fold_in
 

@@ -62,11 +62,11 @@ def _by_evidence(
     from ukge.cli.opening import open_evidence
     from ukge.evidence.explain import top_reasons
 
-    evidence = open_evidence(run)
-    answers = evidence.rank(head, relation, k, tail=tail, coverage=coverage, unseen=unseen)
-    told = {name: [getattr(each, name) for each in answers] for name in ("confidence", "low", "high", "stored")}
-    facts = [(head or each.entity, relation, tail or each.entity) for each in answers]
-    why = {"reason": [reason.sentence for reason in top_reasons(evidence, facts)]} if reasons else {}
+    with open_evidence(run) as evidence:
+        answers = evidence.rank(head, relation, k, tail=tail, coverage=coverage, unseen=unseen)
+        told = {name: [getattr(each, name) for each in answers] for name in ("confidence", "low", "high", "stored")}
+        facts = [(head or each.entity, relation, tail or each.entity) for each in answers]
+        why = {"reason": [reason.sentence for reason in top_reasons(evidence, facts)]} if reasons else {}
     return _table(facts, {**told, **why})
 
 
