@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ukge.errors import SHOWN, DataError, Problem
+from ukge.graph.arrow import to_numpy
 
 Rows = npt.NDArray[np.int64]
 
@@ -77,8 +78,9 @@ def check_confidence(
 def empty_names(names: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
     """Return which names are missing or nothing but white space."""
     text = names.cast(pa.large_string())
-    empty = pc.equal(pc.binary_length(pc.utf8_trim_whitespace(text)), 0)
-    return np.asarray(pc.fill_null(empty, True), dtype=np.bool_)
+    lengths = pc.binary_length(pc.utf8_trim_whitespace(text))
+    whole = lengths.combine_chunks() if isinstance(lengths, pa.ChunkedArray) else lengths
+    return np.asarray(to_numpy(whole, missing=0) == 0, dtype=np.bool_)
 
 
 def check_names(names: pa.Array | pa.ChunkedArray, column: str, *, where: Where = NOWHERE) -> None:
