@@ -74,7 +74,7 @@ def test_every_command_that_reads_facts_has_the_same_flags() -> None:
     for name in READERS:
         command: Any = typer.main.get_command(app)
         for word in name.split():
-            command = command.commands[word]
+            command = command.get_command(None, word)
         flags = {flag for each in command.params for flag in each.opts}
         wanted = {RENAMED.get(name, {}).get(flag, flag) for flag in FLAGS}
         assert wanted <= flags, (name, wanted - flags)
