@@ -18,6 +18,7 @@ from ukge.graph.dataset import Dataset
 from ukge.graph.given import Facts, OneFact, Rows, all_known, confidences, judged, query_of, tell_unknown, triples
 from ukge.graph.readers.formats import is_readable
 from ukge.graph.vocabulary import Vocabulary
+from ukge.html.card import card
 from ukge.learning_data import IN_MEMORY, ground_rules, opened
 from ukge.learnt import Learnt
 from ukge.model import Model
@@ -238,9 +239,7 @@ class UKGE(EstimatorSettings):
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: how the training went."""
-        from ukge.graph.notebook import card  # noqa: PLC0415 — for notebooks
-
-        return card(repr(self), *([] if self._learnt is None else self._learnt.pictures()))
+        return card(repr(self), [] if self._learnt is None else self._learnt.pictures())
 
     def __sklearn_is_fitted__(self) -> bool:
         """Say to scikit-learn whether the model is trained."""

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ukge.collapse import Collapse
 from ukge.errors import ConfigError, DataError, RunError
-from ukge.graph.notebook import figure
-from ukge.graph.pictures import curve
 from ukge.graph.vocabulary import Vocabulary
+from ukge.html.pictures import curve
 from ukge.keepers import as_model
 from ukge.learning_data import IN_MEMORY
 from ukge.model import Model
@@ -20,6 +19,8 @@ from ukge.trained import Trained
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ukge.html.card import Figure
 
 MEASURED = ("metric", "value", "best", "best_epoch", "seconds", "facts_per_second")
 
@@ -92,14 +93,14 @@ class Learnt:
         relations = f"{len(self.relations):,} relation{'s' if len(self.relations) != 1 else ''}"
         return f"trained on {facts}{len(self.entities):,} entities and {relations}{best}{when}"
 
-    def pictures(self) -> list[str]:
-        """Return, as HTML, how the loss and the validation metric went."""
+    def pictures(self) -> list[Figure]:
+        """Return how the loss and the validation metric went."""
         loss = curve([(line["epoch"], line["loss"]) for line in self.trace], "loss")
         values = [(line["epoch"], line["value"]) for line in self.trace if line["value"] is not None]
         metric = f"validation {self.trained.metric}"
         return [
-            figure("loss", loss),
-            figure(f"{metric}, ● chosen", curve(values, metric, best=self.trained.best_epoch)),
+            ("loss", loss),
+            (f"{metric}, ● chosen", curve(values, metric, best=self.trained.best_epoch)),
         ]
 
     def save(self, path: str | Path, model: str, *, overwrite: bool = False) -> None:

@@ -13,11 +13,11 @@ from ukge.estimator import UKGE
 from ukge.evidence.explain import Explanation
 from ukge.evidence.reasons import Reason
 from ukge.graph.dataset import Dataset
-from ukge.graph.pictures import curve
 from ukge.graph.readers import read
 from ukge.graph.split import split
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
+from ukge.html.pictures import curve
 
 STRANGE = "<script>alert('x')</script>"
 

@@ -27,6 +27,7 @@ from ukge.graph.dataset import Dataset
 from ukge.graph.given import Facts, OneFact, Rows, judged, known_ids
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids, Vocabulary
+from ukge.html.card import Table, card
 from ukge.steps import Tell
 
 if TYPE_CHECKING:
@@ -286,10 +287,10 @@ class Evidence:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the errors on facts that a head did not see, and the known facts."""
-        from ukge.graph.notebook import card, confidence_figure, table  # noqa: PLC0415 — for notebooks
+        from ukge.graph.notebook import confidence_figure  # noqa: PLC0415 — for notebooks
 
-        errors = table(["error on unseen facts", ""], list(self.unseen_errors().items()))
-        return card(repr(self), confidence_figure(self.known, f"known facts: {len(self.known):,}"), errors)
+        errors = Table(("error on unseen facts", ""), list(self.unseen_errors().items()))
+        return card(repr(self), [confidence_figure(self.known, f"known facts: {len(self.known):,}")], errors)
 
     def save(self, path: str | Path) -> None:
         """Write everything to a directory, by custom RUN/evidence; it needs no other files to be loaded again."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from ukge.evidence.index import Asked, Places
 from ukge.evidence.reasons import OTHER, Reason, subject_of, witness
+from ukge.html.card import card
 
 if TYPE_CHECKING:
     from ukge.evidence.evidence import Evidence
@@ -59,9 +60,7 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the reasons, each with its share as a bar."""
-        from ukge.graph.notebook import card, share_table  # noqa: PLC0415 — for notebooks
-
-        return card(" ".join(self._verdict()), share_table(self._shares()))
+        return card(" ".join(self._verdict()), shares=self._shares())
 
     def _verdict(self) -> list[str]:
         low, high = self.interval

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ukge.errors import DataError
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.graph.vocabulary import Vocabulary
+from ukge.html.card import card
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +68,8 @@ class Dataset:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: how the confidences of each part are distributed."""
-        from ukge.graph.notebook import card, confidence_figure  # noqa: PLC0415 — for notebooks
+        from ukge.graph.notebook import confidence_figure  # noqa: PLC0415 — for notebooks
 
         shown = {**self.parts, "negatives": self.negatives, "ground rules": self.ground_rules}
         pictures = [confidence_figure(part, f"{name}: {len(part):,}") for name, part in shown.items() if part]
-        return card(repr(self), *pictures)
+        return card(repr(self), pictures)

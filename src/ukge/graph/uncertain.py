@@ -29,6 +29,7 @@ from ukge.graph.fingerprint import fingerprint
 from ukge.graph.keys import Keys, triple_keys
 from ukge.graph.selection import HINT, IdColumn, Names, chosen_rows, mask_of
 from ukge.graph.vocabulary import Ids, Vocabulary
+from ukge.html.card import card
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -269,9 +270,9 @@ class UncertainGraph:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: how the confidences are distributed, and the first facts."""
-        from ukge.graph.notebook import card, confidence_figure, fact_table  # noqa: PLC0415 — for notebooks
+        from ukge.graph.notebook import confidence_figure, fact_table  # noqa: PLC0415 — for notebooks
 
-        return card(repr(self), confidence_figure(self, "confidences"), fact_table(self))
+        return card(repr(self), [confidence_figure(self, "confidences")], fact_table(self))
 
     def _like(self, table: pa.Table) -> UncertainGraph:
         return UncertainGraph(table, self.entities, self.relations)
