@@ -11,7 +11,19 @@ import pytest
 
 from ukge.graph.dataset import Dataset
 
-NEVER = ("torch", "pandas", "sklearn", "ibis", "duckdb", "matplotlib", "crepes", "scipy.linalg", "psutil", "fastapi")
+NEVER = (
+    "torch",
+    "pandas",
+    "sklearn",
+    "ibis",
+    "duckdb",
+    "matplotlib",
+    "crepes",
+    "scipy.linalg",
+    "psutil",
+    "fastapi",
+    "jinja2",
+)
 """Libraries that only training, fitting, mining or serving need; Numba itself loads no more than the top of SciPy."""
 
 NUMBERS = ("numpy", "pyarrow", "numba")
