@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from nicegui import PageArguments, ui
 
 from ukge.html.pictures import histogram
@@ -13,11 +11,7 @@ from ukge.serve.explorer.markup import markup, put
 from ukge.serve.service import Service
 
 RELATIONS_SHOWN = 12
-DRAWN = {
-    "reliability_curve": reliability_curve,
-    "histogram": partial(histogram, width=440, height=150),
-    "shown": RELATIONS_SHOWN,
-}
+DRAWN = {"reliability_curve": reliability_curve, "histogram": histogram, "shown": RELATIONS_SHOWN}
 
 
 async def build(service: Service, _: PageArguments) -> None:
@@ -25,7 +19,7 @@ async def build(service: Service, _: PageArguments) -> None:
     put("title.html", title="Quality", about="of the confidences, and of the data")
     waiting = ui.label("Counting…").classes("wait")
     curves = _curves(await service.reliability())
-    waiting.delete()
+    waiting.visible = False
     place = put("quality.html", curves=curves, found=None, **DRAWN)
     found = await service.found(service.snapshot.audit)
     place.content = markup("quality.html", curves=curves, found=found, **DRAWN)
