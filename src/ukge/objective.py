@@ -17,6 +17,7 @@ from torch.nn import functional
 from ukge.config import ObjectiveConfig
 from ukge.errors import ConfigError
 from ukge.links import Link
+from ukge.logic.lukasiewicz import distance_to_satisfaction
 from ukge.registry import Registry
 from ukge.sampling import Facts, Negatives
 from ukge.scoring import Scorer
@@ -122,7 +123,7 @@ class Rules:
         if scores.rules is None or scores.rule_plausibility is None:
             return scores.plausibility.new_zeros(())
         estimate = scores.link(scores.rule_plausibility)
-        distance = (scores.rules.body - estimate).clamp(min=0.0)
+        distance: Tensor = distance_to_satisfaction(scores.rules.body, estimate)
         return self.weight * (scores.rules.weight * distance).square().mean() + self.prior * estimate.square().mean()
 
 

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ukge.evidence.features import Features
+from ukge.logic.lukasiewicz import conjunction
 from ukge.logic.rules import Atom, Rule
 
 Walk = tuple[int, int]
@@ -53,7 +54,7 @@ class Walks:
         found: dict[int, tuple[float, Walk]] = {}
         for first, second in self.all:
             c, d = float(near.confidence[first]), float(near.confidence[second])
-            body = c + d - 1.0
+            body = conjunction(c, d)
             if c <= rules.strong or d <= rules.strong or body <= 0.0:
                 continue
             onwards = (int(near.step[second]) + n) % (2 * n)

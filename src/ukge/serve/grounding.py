@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -89,27 +90,22 @@ class Grounder:
         self, rule: Rule, bound: dict[str, int], variable: str, known: Sequence[float]
     ) -> Iterator[tuple[dict[str, int], float]]:
         """Yield the bindings of the one variable that is left: entities that every atom about it allows."""
-        entities, total = self._candidates(rule.body, bound, variable)
-        truths = total + sum(known) - (len(rule.body) - 1)
+        entities, confidences = self._candidates(rule.body, bound, variable)
+        if len(confidences) + len(known) < len(rule.body):  # an atom that no fact can fill
+            return
+        truths = conjunction(*confidences, *known)
         for entity, truth in zip(entities[truths > 0].tolist(), truths[truths > 0].tolist(), strict=True):
             yield {**bound, variable: entity}, float(truth)
 
-    def _candidates(self, atoms: Sequence[Atom], bound: dict[str, int], variable: str) -> tuple[Ids, Floats]:
-        """Return the entities that the atoms between a variable and a bound one allow, and their sums of confidence."""
-        found: Answers | None = None
-        for atom in atoms:
-            answers = self._answers(atom, bound, variable)
-            if answers is None:
-                continue
-            if found is None:
-                found = answers
-                continue
-            both, left, right = np.intersect1d(found.entity, answers.entity, assume_unique=True, return_indices=True)
-            found = Answers(both, found.confidence[left] + answers.confidence[right])
-        if found is None:
-            return np.zeros(0, dtype=np.int64), np.zeros(0)
-        new = ~np.isin(found.entity, list(bound.values()))
-        return found.entity[new], found.confidence[new]
+    def _candidates(self, atoms: Sequence[Atom], bound: dict[str, int], variable: str) -> tuple[Ids, list[Floats]]:
+        """Return the entities that the atoms between a variable and a bound one allow; by atom, their confidences."""
+        every = (self._answers(atom, bound, variable) for atom in atoms)
+        answers = [one for one in every if one is not None]
+        if not answers:
+            return np.zeros(0, dtype=np.int64), []
+        allowed = reduce(lambda found, one: np.intersect1d(found, one, assume_unique=True), [a.entity for a in answers])
+        allowed = np.setdiff1d(allowed, list(bound.values()), assume_unique=True)
+        return allowed, [one.confidence[np.searchsorted(one.entity, allowed)] for one in answers]
 
     def _answers(self, atom: Atom, bound: dict[str, int], variable: str) -> Answers | None:
         """Return what an atom allows for a variable, None if it says nothing of it or its other end is open."""
