@@ -11,6 +11,7 @@ import hashlib
 import json
 import mmap
 import os
+import secrets
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -67,21 +68,33 @@ class Stream:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that a reader, or a run killed at any moment, sees the old content or the new, never a part."""
-    with _replacing(path) as handle:
+    with replacing(path) as handle:
         handle.write(content)
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Yield a file to write to, which takes the place of `path` when the block ends well and is gone if it does not."""
+    with replacing_path(path) as temporary, temporary.open("wb") as handle:
+        yield handle
+
+
+@contextmanager
+def replacing_path(path: Path) -> Iterator[Path]:
+    """Do the same for what writes to a path: yield one, where a file must be when the block ends."""
+    temporary = temporary_beside(path)
     try:
-        with temporary.open("wb") as handle:
-            yield handle
-            handle.flush()
+        yield temporary
+        with temporary.open("r+b") as handle:  # on the disk before the name, or a crash could leave the name alone
             os.fsync(handle.fileno())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def temporary_beside(path: Path) -> Path:
+    """Return a new name beside `path` for a file or directory in the making: hidden, `.<name>.<random>.tmp`."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
 
 
 def sha256(path: Path) -> str:
@@ -112,7 +125,7 @@ def save_arrays(
         entries[name] = {"dtype": kind, "shape": list(streams[name].shape), "data_offsets": [start, end]}
     header = json.dumps(entries, separators=(",", ":")).encode()
     header += b" " * (-len(header) % 8)
-    with _replacing(path) as handle:
+    with replacing(path) as handle:
         handle.write(struct.pack("<Q", len(header)) + header)
         for name in order:
             handle.writelines(streams[name].bytes())

@@ -133,7 +133,7 @@ def test_a_file_holds_what_memory_would(tmp_path: Path) -> None:
     for name in ("head", "relation", "tail", "body", "weight"):
         assert np.array_equal(getattr(in_file.arrays(), name), getattr(in_memory.arrays(), name))
     assert [p.name for p in tmp_path.iterdir()] == ["ground.parquet"]
-    with pytest.raises(DataError, match="no directory"):
+    with pytest.raises(DataError, match="directory does not exist"):
         ground(graph, [TRANSITIVE], out=tmp_path / "none" / "ground.parquet")
 
 

@@ -13,15 +13,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ukge.errors import ConfigError
+from ukge.graph.files import check_target
 from ukge.graph.uncertain import UncertainGraph
 from ukge.logic.engine import Engine, using
 from ukge.logic.estimate import estimates
 from ukge.logic.facts import FactTables, fact_tables, relation_ids
 from ukge.logic.ground_rules import GroundingReport, GroundRules, RuleGrounding
 from ukge.logic.joins import Shape, bindings, bodies_table, shaped
-from ukge.logic.output import replacing
 from ukge.logic.rules import LONGEST_BODY, Rule
 from ukge.steps import Steps, Tell
+from ukge.storage import replacing_path
 
 SCHEMA = pa.schema(
     [
@@ -219,6 +220,7 @@ def _output(engine: Engine, kept: Any, out: Path | None) -> tuple[pa.Table | Non
     if out is None:
         table = engine.collect(ordered)
         return table, table.num_rows
-    with replacing(out) as temporary:
+    check_target(out)
+    with replacing_path(out) as temporary:
         engine.write_parquet(ordered, temporary)
     return None, int(pq.read_metadata(out).num_rows)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from ukge.serve.deadlines import Deadline
 from ukge.serve.observed import Observed
 from ukge.serve.topk import ExactSearch, Found, Wanted, best
 from ukge.serve.weights import Weights
-from ukge.storage import sha256, write_atomically
+from ukge.storage import replacing_path, sha256, write_atomically
 
 log = logging.getLogger("ukge.serve")
 
@@ -93,9 +92,8 @@ def _built(folder: Path, digest: str, weights: Weights) -> Any:
         index.add(np.arange(start, start + len(rows)), rows)
     try:
         folder.mkdir(exist_ok=True)
-        temporary = folder / f".entities.{os.getpid()}.tmp"
-        index.save(str(temporary))
-        os.replace(temporary, folder / "entities.usearch")
+        with replacing_path(folder / "entities.usearch") as temporary:
+            index.save(str(temporary))
         told = {"weights": digest, "index": sha256(folder / "entities.usearch")}
         write_atomically(folder / "manifest.json", json.dumps(told).encode())
     except (OSError, RuntimeError) as error:

@@ -26,6 +26,7 @@ from ukge.graph.dataset import Dataset
 from ukge.graph.readers import ReadReport, read_with_report
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.graph.writers import write
+from ukge.storage import temporary_beside
 
 STEMS = {
     "train": ("train",),
@@ -109,7 +110,7 @@ def save_dataset(dataset: Dataset, directory: str | Path, *, overwrite: bool = F
             hint="Choose an empty directory, or replace it: ‹overwrite=True›.",
         )
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    temporary = temporary_beside(target)
     try:
         temporary.mkdir()
         _write(dataset, temporary)
