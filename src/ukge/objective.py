@@ -181,7 +181,7 @@ class Softmax:
         return (scores.confidence * missed.sum(dim=1)).mean()
 
 
-losses: Registry[Callable[[ObjectiveConfig, bool], list[Term]]] = Registry("loss")
+losses: Registry[Callable[[ObjectiveConfig, bool], list[Term]]] = Registry("loss", "ukge.losses")
 """What is asked of observed and unseen facts, by name: functions of the settings and whether there are unseen facts."""
 
 

@@ -134,7 +134,9 @@ class Sampler(ABC):
         """Return the unseen facts for a batch of observed ones, or None if there are to be none."""
 
 
-samplers: Registry[Callable[[TrainingData, SamplingConfig, torch.device], Sampler]] = Registry("sampler")
+samplers: Registry[Callable[[TrainingData, SamplingConfig, torch.device], Sampler]] = Registry(
+    "sampler", "ukge.samplers"
+)
 
 
 @samplers.register("independent")

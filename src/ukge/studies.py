@@ -29,7 +29,7 @@ COMPLETE, DEAD, PRUNED, FAILED = "complete", "dead", "pruned", "failed"
 INTERRUPTED, RUNNING = "interrupted", "running"
 INSTALL = "Install it: pip install 'ukge[tune]'"
 
-pruners: Registry[Callable[[int], optuna.pruners.BasePruner]] = Registry("pruner")
+pruners: Registry[Callable[[int], optuna.pruners.BasePruner]] = Registry("pruner", "ukge.pruners")
 
 
 @pruners.register("median")

@@ -53,7 +53,7 @@ class Metric(ABC):
         return value > best if self.higher_is_better else value < best
 
 
-metrics: Registry[type[Metric]] = Registry("metric")
+metrics: Registry[type[Metric]] = Registry("metric", "ukge.metrics")
 
 
 class _Errors(Metric):

@@ -9,7 +9,7 @@ from ukge.engines.base import Engine, Parameters, TrainingData
 from ukge.errors import ConfigError
 from ukge.registry import Registry
 
-engines: Registry[Callable[[Parameters, TrainingData, Config], Engine]] = Registry("engine")
+engines: Registry[Callable[[Parameters, TrainingData, Config], Engine]] = Registry("engine", "ukge.engines")
 
 
 @engines.register("torch")

@@ -188,7 +188,7 @@ class EvaluationProtocol(ABC):
         return found
 
 
-protocols: Registry[type[EvaluationProtocol]] = Registry("protocol")
+protocols: Registry[type[EvaluationProtocol]] = Registry("protocol", "ukge.protocols")
 
 
 @protocols.register("paper")

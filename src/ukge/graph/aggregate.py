@@ -63,7 +63,7 @@ class Repeats:
 
 
 Aggregation = Callable[[Repeats], Confidences]
-AGGREGATIONS: Registry[Aggregation] = Registry("aggregation")
+AGGREGATIONS: Registry[Aggregation] = Registry("aggregation", "ukge.aggregations")
 
 
 @AGGREGATIONS.register("mean")

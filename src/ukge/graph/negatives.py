@@ -97,7 +97,7 @@ class Slots:
 Proposer = Callable[[Ground, Slots, np.random.Generator], tuple[Ids, Ids]]
 """Proposes a head and a tail for each slot, −1 where it cannot; the caller keeps what is true, new and no loop."""
 
-KINDS: Registry[Proposer] = Registry("negatives")
+KINDS: Registry[Proposer] = Registry("kind of negatives", "ukge.negatives")
 
 
 @KINDS.register("uniform")

@@ -109,4 +109,4 @@ class InnerProduct(Scorer):
         return query @ candidates.mT
 
 
-scorers: Registry[Scorer] = Registry("scorer")
+scorers: Registry[Scorer] = Registry("scorer", "ukge.scorers")
