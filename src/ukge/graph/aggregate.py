@@ -51,6 +51,11 @@ class Repeats:
         return len(self.starts)
 
     @property
+    def first(self) -> Counts:
+        """The first row of each triple."""
+        return self.order[self.starts]
+
+    @property
     def confidence(self) -> Confidences:
         """The confidences of the rows in `order`."""
         return self.graph.confidence[self.order]
@@ -67,7 +72,8 @@ AGGREGATIONS: Registry[Aggregation] = Registry("aggregation", "ukge.aggregations
 
 
 @AGGREGATIONS.register("mean")
-def _mean(repeats: Repeats) -> Confidences:
+def mean_confidence(repeats: Repeats) -> Confidences:
+    """Return the mean of the confidences of each triple: what a repeated triple counts with wherever it counts once."""
     mean = repeats.reduce(np.add, repeats.confidence) / repeats.counts
     return np.clip(mean, *_bounds(repeats))
 
@@ -152,7 +158,7 @@ def aggregate(graph: UncertainGraph, how: str = "mean") -> Aggregated:
     mean = repeats.reduce(np.add, repeats.confidence) / repeats.counts
     squares = (repeats.confidence - np.repeat(mean, repeats.counts)) ** 2
     deviation = np.sqrt(repeats.reduce(np.add, squares) / repeats.counts)
-    first = repeats.order[repeats.starts]
+    first = repeats.first
     merged = UncertainGraph.from_ids(
         graph.head[first],
         graph.relation[first],
@@ -172,7 +178,7 @@ def conflicts(graph: UncertainGraph, threshold: float = 0.0) -> list[Conflict]:
     gap = highest - lowest
     found = np.flatnonzero(gap > threshold)
     found = found[np.argsort(-gap[found], kind="stable")]
-    first = repeats.order[repeats.starts[found]]
+    first = repeats.first[found]
     names = graph[first].facts("numpy")
     rows = zip(
         names.head, names.relation, names.tail, lowest[found], highest[found], repeats.counts[found], strict=True

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ukge.errors import ConfigError, RuleError
+from ukge.graph.aggregate import Repeats, mean_confidence
 from ukge.graph.uncertain import UncertainGraph
 from ukge.logic.engine import Engine
 from ukge.logic.rules import Rule
@@ -22,8 +22,8 @@ class FactTables:
     """`observed` (h, r, t, c) holds every triple once; `steps` (x, p, y, c, row) the strong facts, seen from both ends.
 
     A step p from x to y is the fact p(x, y), or, for p ≥ R (the number of relations), the fact (p − R)(y, x) read
-    backwards. Where a graph says a triple several times, the fact with the highest confidence (of these, the first)
-    stands for it, and `row` is its row in the graph.
+    backwards. A triple that the graph says several times has the mean of its confidences, as everywhere, and `row` is
+    the first row that says it.
     """
 
     observed: Any
@@ -52,22 +52,11 @@ def _steps(facts: pa.Table, offset: int) -> pa.Table:
 
 
 def distinct_facts(graph: UncertainGraph) -> pa.Table:
-    """Return each (h, r, t) of a graph once, by its highest confidence, with its row."""
-    rows = best_rows(graph)
-    columns: dict[str, npt.NDArray[Any]] = {
-        "h": graph.head,
-        "r": graph.relation,
-        "t": graph.tail,
-        "c": graph.confidence,
-    }
-    return pa.table({**{name: column[rows] for name, column in columns.items()}, "row": rows})
-
-
-def best_rows(graph: UncertainGraph) -> npt.NDArray[np.int64]:
-    """Return, in order, the rows that stand for a graph's distinct triples: the highest confidence, then the first."""
-    strongest_first = np.argsort(-graph.confidence, kind="stable")
-    _, first = np.unique(graph.keys()[strongest_first], return_index=True)
-    return np.sort(strongest_first[first])
+    """Return each (h, r, t) of a graph once, in order, with the mean of its confidences and its first row."""
+    repeats = Repeats.of(graph)
+    rows = repeats.first
+    ids = {"h": graph.head[rows], "r": graph.relation[rows], "t": graph.tail[rows]}
+    return pa.table({**ids, "c": mean_confidence(repeats), "row": rows})
 
 
 def check_strong(strong: float) -> None:

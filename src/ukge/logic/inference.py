@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ukge.errors import ConfigError
+from ukge.graph.aggregate import aggregate
 from ukge.graph.keys import triple_keys
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.graph.vocabulary import Ids
 from ukge.logic.engine import Engine, using
-from ukge.logic.facts import best_rows
 from ukge.logic.ground_rules import GroundingReport
 from ukge.logic.grounding import GroundingSettings, ground
 from ukge.logic.hlmrf import Floats, MapState, solve
@@ -85,5 +85,5 @@ def implied_heads(
         known = concat([graph, heads])
         found = ground(known, positive, asked, engine=engine).arrays()
         new = UncertainGraph.from_ids(*found[:4], graph.entities, graph.relations)
-        heads = concat([heads, new[best_rows(new)]])
+        heads = concat([heads, aggregate(new, "max").graph])
     return heads
