@@ -15,7 +15,6 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from ukge.estimator import UKGE
 from ukge.evidence.backbones import backbones_of
 from ukge.evidence.doubt import judge
 from ukge.evidence.gather import gather
@@ -23,6 +22,7 @@ from ukge.graph.catalogue import open_dataset
 from ukge.graph.dataset import Dataset
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
+from ukge.learning.estimator import UKGE
 
 ASKED = 0.6
 

@@ -34,20 +34,20 @@ import numpy.typing as npt
 
 from ukge.cli.console import fail
 from ukge.errors import UkgeError
-from ukge.estimator import UKGE
 from ukge.evaluation.bootstrap import Bootstrap
 from ukge.evaluation.classification import Classification, classification
 from ukge.evaluation.evaluate import evaluate, prepare
 from ukge.evaluation.protocols import Settings
 from ukge.evaluation.tasks import ClassificationTask, LinkTask, RankingTask, Task
 from ukge.evidence import Evidence, EvidenceSettings
-from ukge.evidence.mixture import mixed_negatives
+from ukge.evidence.negatives import mixed_negatives
 from ukge.graph.catalogue import open_dataset
 from ukge.graph.dataset import Dataset
 from ukge.graph.negatives import MIXED, negative_links
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
 from ukge.graph.uncertain import UncertainGraph, concat
+from ukge.learning.estimator import UKGE
 from ukge.storage import write_atomically
 
 GRAPHS = ("cn15k", "nl27k", "ppi5k")

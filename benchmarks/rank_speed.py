@@ -40,13 +40,13 @@ def rank_with_ukge(data: str, weights: str, _batch: int, _facts: int) -> dict[st
     """Return the seconds and the metrics of ours."""
     import numpy as np
 
-    from ukge.engines.base import Parameters
     from ukge.evaluation.answers import SIDES, Asked, Known
     from ukge.evaluation.link_prediction import link_metrics
     from ukge.graph.catalogue import open_dataset
-    from ukge.links import links
-    from ukge.model import Model
-    from ukge.scoring import scorers
+    from ukge.models.links import links
+    from ukge.models.model import Model
+    from ukge.models.parameters import Parameters
+    from ukge.models.scorers import scorers
 
     dataset = open_dataset(data)
     arrays = np.load(weights)
@@ -102,8 +102,8 @@ def write_weights(data: str, path: Path) -> None:
     import numpy as np
 
     from ukge.graph.catalogue import open_dataset
-    from ukge.model import init
-    from ukge.scoring import scorers
+    from ukge.models.model import init
+    from ukge.models.scorers import scorers
 
     dataset = open_dataset(data)
     weights = init(scorers.get("distmult"), len(dataset.entities), len(dataset.relations), DIM, 0.3, 0)

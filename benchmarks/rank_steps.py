@@ -68,9 +68,9 @@ def steps_of(world: World, n_entities: int, dim: int) -> DistributedEngine:
     import psutil
     import torch
 
-    from ukge.config import Config
     from ukge.distributed.engine import DistributedEngine
-    from ukge.engines.base import TrainingData
+    from ukge.learning.training_data import TrainingData
+    from ukge.settings.config import Config
 
     rng = np.random.default_rng(world.rank)
     n_facts = max(BATCHES)
@@ -144,7 +144,7 @@ def reading(world: World) -> None:
 def rates() -> None:
     import numpy as np
 
-    from ukge.model import normal_rows
+    from ukge.models.model import normal_rows
 
     block = next(normal_rows(np.random.default_rng(0), 8192, 128, 0.3))[1]
     _, drawing = quickest(lambda: next(normal_rows(np.random.default_rng(0), 8192, 128, 0.3)), 5)

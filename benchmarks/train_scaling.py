@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ukge.engines.base import TrainingData
+    from ukge.learning.training_data import TrainingData
 
 MOST_FALL = 2.0
 MOST_BYTES = 500_000_000
@@ -58,7 +58,7 @@ def synthetic(n_entities: int, n_facts: int, seed: int = 0) -> TrainingData:
     """Return random facts; made piece by piece, so that making them needs no memory to speak of."""
     import numpy as np
 
-    from ukge.engines.base import TrainingData
+    from ukge.learning.training_data import TrainingData
 
     rng = np.random.default_rng(seed)
     by_rank = rng.permutation(n_entities).astype(np.int32)
@@ -78,10 +78,10 @@ def synthetic(n_entities: int, n_facts: int, seed: int = 0) -> TrainingData:
 
 def measure(optimiser: str, n_entities: int, n_facts: int, most_facts: int, threads: int) -> dict[str, Any]:
     """Return the seconds of every group of batches after the first, and the memory, of this process."""
-    from ukge.config import Config
-    from ukge.engines.fused import FusedEngine
-    from ukge.model import init
-    from ukge.scoring import scorers
+    from ukge.learning.engines.fused import FusedEngine
+    from ukge.models.model import init
+    from ukge.models.scorers import scorers
+    from ukge.settings.config import Config
 
     scorer = scorers.get("distmult")
     config = Config().replace(dim=DIM, batch_size=BATCH, optimiser=optimiser, rule_weight=0.0, threads=threads)

@@ -69,11 +69,11 @@ def facts_file(directory: Path) -> tuple[Path, str]:
 
 def our_engine(name: str, ids: Any, confidence: Any) -> Epoch:
     """Return an epoch of one of our engines."""
-    from ukge.config import Config
-    from ukge.engines import engines
-    from ukge.engines.base import TrainingData
-    from ukge.model import init
-    from ukge.scoring import scorers
+    from ukge.learning.engines import engines
+    from ukge.learning.training_data import TrainingData
+    from ukge.models.model import init
+    from ukge.models.scorers import scorers
+    from ukge.settings.config import Config
 
     head, relation, tail = (ids[:, i].copy() for i in range(3))
     data = TrainingData(head, relation, tail, confidence, ENTITIES, RELATIONS)

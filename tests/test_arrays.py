@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 import torch
 
-from ukge.arrays import halves, library, side_by_side, total
+from ukge.models.arrays import halves, library, side_by_side, total
 
 WIDTHS = [1, 7, 8, 31, 32, 45, 128, 511, 512, 1100]
 

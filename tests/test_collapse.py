@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ukge.collapse import Collapse
 from ukge.errors import CollapseWarning
-from ukge.estimator import UKGE
 from ukge.graph.dataset import Dataset
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
 from ukge.graph.uncertain import UncertainGraph
-from ukge.runs import Run
+from ukge.learning.estimator import UKGE
+from ukge.runs.directory import Run
+from ukge.runs.trained import Collapse
 
 SMALL: dict[str, Any] = {"dim": 16, "epochs": 60, "batch_size": 256, "threads": 1, "lr": 0.005}
 

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from ukge.cli.console import as_flag
-from ukge.config import SECTIONS, Config, from_dict, knobs, overlay, read_config, to_toml
 from ukge.errors import ConfigError
-from ukge.knobs import Knob
-from ukge.links import links
-from ukge.settings_page import settings_page
-from ukge.variants import DESCRIPTIONS, paper_settings, variant, variants
+from ukge.models.links import links
+from ukge.settings.config import SECTIONS, Config, from_dict, knobs, overlay, read_config, to_toml
+from ukge.settings.knobs import Knob
+from ukge.settings.page import settings_page
+from ukge.settings.variants import DESCRIPTIONS, paper_settings, variant, variants
 
 
 def test_toml_round_trip(tmp_path: Path) -> None:
@@ -92,9 +92,7 @@ def test_a_name_that_a_plugin_registers_is_taken(monkeypatch: pytest.MonkeyPatch
 
 
 def test_known_names_load_no_library() -> None:
-    code = (
-        "import sys; from ukge.config import Config; Config().replace(link='logistic'); print('torch' in sys.modules)"
-    )
+    code = "import sys; from ukge import Config; Config().replace(link='logistic'); print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
@@ -159,4 +157,4 @@ def test_models_without_rules_learn_from_none(name: str) -> None:
 
 def test_the_settings_page_is_up_to_date() -> None:
     page = Path(__file__).parent.parent / "docs" / "settings.md"
-    assert page.read_text(encoding="utf-8") == settings_page(), "python -m ukge.settings_page > docs/settings.md"
+    assert page.read_text(encoding="utf-8") == settings_page(), "python -m ukge.settings.page > docs/settings.md"

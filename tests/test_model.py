@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from ukge import model as model_module
-from ukge.devices import DeviceModel, resolve_device
-from ukge.engines.base import Parameters
 from ukge.errors import ConfigError
-from ukge.links import links
-from ukge.model import Model, best, init
-from ukge.scoring import scorers
+from ukge.models import model as model_module
+from ukge.models.devices import DeviceModel, resolve_device
+from ukge.models.links import links
+from ukge.models.model import Model, best, init
+from ukge.models.parameters import Parameters
+from ukge.models.scorers import scorers
 
 N_ENTITIES, N_RELATIONS = 30, 4
 HEAD, RELATION, TAIL = np.array([0, 5, 29]), np.array([1, 0, 3]), np.array([7, 7, 2])

@@ -7,11 +7,20 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
-from ukge.config import SamplingConfig
-from ukge.engines.base import TrainingData
 from ukge.errors import ConfigError
-from ukge.sampling import Facts, Negatives, PerFact, Sampler, epoch_generator, epoch_order, rule_count, samplers
-from ukge.scoring import scorers
+from ukge.learning.sampling import (
+    Facts,
+    Negatives,
+    PerFact,
+    Sampler,
+    epoch_generator,
+    epoch_order,
+    rule_count,
+    samplers,
+)
+from ukge.learning.training_data import TrainingData
+from ukge.models.scorers import scorers
+from ukge.settings.config import SamplingConfig
 
 CPU = torch.device("cpu")
 N_ENTITIES, N_RELATIONS = 12, 3

@@ -9,7 +9,7 @@ from ukge.evidence.fitting import STEPS
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
 from ukge.logic.mining import MiningSettings, mine
-from ukge.steps import Steps
+from ukge.progress.steps import Steps
 
 
 def test_shares_follow_the_weights_of_the_steps() -> None:

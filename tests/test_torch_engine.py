@@ -6,15 +6,17 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from ukge.config import Config, ObjectiveConfig
-from ukge.engines.base import GroundRules, Parameters, State, TrainingData
-from ukge.engines.torch_engine import TorchEngine, loss_and_gradients
-from ukge.engines.torch_optimisers import optimisers
-from ukge.links import links
-from ukge.model import Model, init
-from ukge.objective import losses
-from ukge.sampling import samplers
-from ukge.scoring import scorers
+from ukge.learning.engines.torch_engine import TorchEngine, loss_and_gradients
+from ukge.learning.engines.torch_optimisers import optimisers
+from ukge.learning.objective import losses
+from ukge.learning.sampling import samplers
+from ukge.learning.training_data import TrainingData
+from ukge.logic.ground_rules import GroundRules
+from ukge.models.links import links
+from ukge.models.model import Model, init
+from ukge.models.parameters import Parameters, State
+from ukge.models.scorers import scorers
+from ukge.settings.config import Config, ObjectiveConfig
 
 N_ENTITIES, N_RELATIONS = 20, 3
 SMALL = Config().replace(dim=6, batch_size=32, negatives=4, lr=0.02, threads=1, device="cpu", rules_per_fact=0.5)

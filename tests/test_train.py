@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ukge.config import Config
-from ukge.engines.base import GroundRules
 from ukge.errors import ConfigError, DataError, RunError
-from ukge.estimator import UKGE
 from ukge.graph.dataset import Dataset
 from ukge.graph.keys import triple_keys
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
 from ukge.graph.uncertain import UncertainGraph
-from ukge.memory import estimate, refuse_if_too_large
-from ukge.rule_sources import from_heads, rules_for
-from ukge.runs import Run
-from ukge.train import EpochEvent, train, training_data
+from ukge.learning.estimator import UKGE
+from ukge.learning.memory import estimate, refuse_if_too_large
+from ukge.learning.rule_sources import from_heads, rules_for
+from ukge.learning.train import EpochEvent, train, training_data
+from ukge.logic.ground_rules import GroundRules
+from ukge.runs.directory import Run
+from ukge.settings.config import Config
 
 QUICK: dict[str, Any] = {
     "dim": 8,

@@ -12,20 +12,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-import ukge.tune
-from ukge.collapse import Collapse
-from ukge.config import Config, read_config
-from ukge.engines.base import Parameters
+import ukge.learning.tuning.tune
 from ukge.errors import ConfigError, RunError
-from ukge.estimator import UKGE
 from ukge.graph.dataset import Dataset
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
-from ukge.search_spaces import Choices, Range, defaults_in, grid, space_for, spaces
-from ukge.studies import TrialSummary, open_study
-from ukge.train import EpochEvent, Trained, train
-from ukge.tune import TuneResult, tune
-from ukge.variants import variant
+from ukge.learning.estimator import UKGE
+from ukge.learning.train import EpochEvent, Trained, train
+from ukge.learning.tuning.search_spaces import Choices, Range, defaults_in, grid, space_for, spaces
+from ukge.learning.tuning.studies import TrialSummary, open_study
+from ukge.learning.tuning.tune import TuneResult, tune
+from ukge.models.parameters import Parameters
+from ukge.runs.trained import Collapse
+from ukge.settings.config import Config, read_config
+from ukge.settings.variants import variant
 
 QUICK: dict[str, Any] = {"epochs": 6, "every": 2, "patience": 9, "threads": 1, "rule_weight": 0.0}
 ONE_RATE: dict[str, Any] = {**QUICK, "dim": 8, "batch_size": 256}
@@ -192,9 +192,9 @@ def test_a_trial_that_diverges_or_does_not_fit_is_recorded_and_the_search_goes_o
         if needed == "rate 0.01":
             raise ConfigError("training needs about 9 TiB of memory")
 
-    monkeypatch.setattr(ukge.tune, "train", diverge)
-    monkeypatch.setattr(ukge.tune, "estimate", lambda config, *_: f"rate {config.optimiser.lr}")
-    monkeypatch.setattr(ukge.tune, "refuse_if_too_large", refuse)
+    monkeypatch.setattr(ukge.learning.tuning.tune, "train", diverge)
+    monkeypatch.setattr(ukge.learning.tuning.tune, "estimate", lambda config, *_: f"rate {config.optimiser.lr}")
+    monkeypatch.setattr(ukge.learning.tuning.tune, "refuse_if_too_large", refuse)
     result = tune(dataset, directory=tmp_path, **ONE_RATE)
     found = {trial.settings["lr"]: (trial.state, trial.note) for trial in result.trials}
     assert found == {
@@ -209,7 +209,7 @@ def test_a_trial_that_diverges_or_does_not_fit_is_recorded_and_the_search_goes_o
 def test_a_search_without_a_complete_trial_has_no_best(
     dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ukge.tune, "train", pretend(lambda _: [float("nan")]))
+    monkeypatch.setattr(ukge.learning.tuning.tune, "train", pretend(lambda _: [float("nan")]))
     result = tune(dataset, directory=tmp_path, **ONE_RATE)
     assert [trial.state for trial in result.trials] == ["failed"] * 3
     assert "nan" in result.trials[0].note
@@ -229,7 +229,7 @@ def test_a_trial_that_learnt_nothing_is_dead_and_never_the_best(
         trained = pretend(lambda _: [config.optimiser.lr])(*arguments, **more)
         return dataclasses.replace(trained, collapsed=found if config.optimiser.lr == 0.001 else None)
 
-    monkeypatch.setattr(ukge.tune, "train", pretended)
+    monkeypatch.setattr(ukge.learning.tuning.tune, "train", pretended)
     result = tune(dataset, directory=tmp_path, **ONE_RATE)
     trials = {trial.settings["lr"]: trial for trial in result.trials}
     assert result.best is not None
@@ -252,7 +252,7 @@ def test_a_hopeless_trial_is_pruned_at_its_third_validation(
     def values(config: Config) -> list[float]:
         return [value + (10.0 if config.model.dim == 64 else 0.0) for value in good]
 
-    monkeypatch.setattr(ukge.tune, "train", pretend(values))
+    monkeypatch.setattr(ukge.learning.tuning.tune, "train", pretend(values))
     fixed = {name: value for name, value in QUICK.items() if name != "dim"}
     result = tune(dataset, directory=tmp_path, lr=0.001, **fixed)
     assert len(result.trials) == 16

@@ -13,10 +13,10 @@ from ukge.evaluation.ranks import query_ranks, ranks_in
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
 from ukge.graph.uncertain import concat
-from ukge.links import links
-from ukge.model import Model, init
-from ukge.scoring import scorers
-from ukge.validation import Validation, metrics
+from ukge.learning.validation import Validation, metrics
+from ukge.models.links import links
+from ukge.models.model import Model, init
+from ukge.models.scorers import scorers
 
 
 def test_errors_by_hand() -> None:

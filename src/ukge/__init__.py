@@ -17,9 +17,7 @@ from ukge._version import __version__
 os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
 if TYPE_CHECKING:
-    from ukge.config import Config
     from ukge.errors import ConfigError, DataError, RuleError, RunError, UkgeError, UkgeWarning
-    from ukge.estimator import UKGE
     from ukge.evidence import Evidence
     from ukge.graph.audit import audit
     from ukge.graph.catalogue import open_dataset, save_dataset
@@ -28,9 +26,11 @@ if TYPE_CHECKING:
     from ukge.graph.split import split
     from ukge.graph.uncertain import Fact, UncertainGraph
     from ukge.graph.writers import write
+    from ukge.learning.estimator import UKGE
+    from ukge.settings.config import Config
 
 _HOME = {
-    "Config": "ukge.config",
+    "Config": "ukge.settings.config",
     "ConfigError": "ukge.errors",
     "DataError": "ukge.errors",
     "Dataset": "ukge.graph.dataset",
@@ -38,7 +38,7 @@ _HOME = {
     "Fact": "ukge.graph.uncertain",
     "RuleError": "ukge.errors",
     "RunError": "ukge.errors",
-    "UKGE": "ukge.estimator",
+    "UKGE": "ukge.learning.estimator",
     "UkgeError": "ukge.errors",
     "UkgeWarning": "ukge.errors",
     "UncertainGraph": "ukge.graph.uncertain",

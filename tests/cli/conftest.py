@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from ukge.estimator import UKGE
 from ukge.evidence import Evidence
 from ukge.graph.dataset import Dataset
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
+from ukge.learning.estimator import UKGE
 
 TREES: dict[str, Any] = {"iterations": 10, "leaves": 7, "folds": 3, "negatives_per_fact": 1.0}
 SMALL = {**TREES, "rank_queries": 40, "rank_candidates": 5}

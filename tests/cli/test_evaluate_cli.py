@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 
 from ukge.cli import app
 from ukge.errors import ConfigError, DataError, RunError
-from ukge.estimator import UKGE
 from ukge.graph.readers import read
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
 from ukge.graph.writers import write
+from ukge.learning.estimator import UKGE
 
 QUICK = ["--dim", "8", "--epochs", "2", "--every", "1", "--batch-size", "256", "--quiet"]
 runner = CliRunner()

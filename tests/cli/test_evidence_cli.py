@@ -15,12 +15,12 @@ from tests.cli.asking import answered, on_a_terminal, refused
 from typer.testing import Result
 
 from ukge.errors import ConfigError, DataError, RunError
-from ukge.estimator import UKGE
 from ukge.evidence import Evidence
 from ukge.evidence.explain import top_reasons
 from ukge.graph.dataset import Dataset
 from ukge.graph.files import open_text
 from ukge.graph.readers import read
+from ukge.learning.estimator import UKGE
 
 
 def _tsv(path: Path, rows: list[tuple[object, ...]]) -> Path:

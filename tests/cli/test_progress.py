@@ -7,8 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from ukge.progress import Clock, TrainingProgress, WorkProgress, duration
-from ukge.train import EpochEvent
+from ukge.learning.train import EpochEvent
+from ukge.progress.bars import Clock, TrainingProgress, WorkProgress, duration
 
 
 class Hands:
@@ -24,7 +24,7 @@ class Hands:
 @pytest.fixture
 def hands(monkeypatch: pytest.MonkeyPatch) -> Hands:
     set_by_test = Hands()
-    monkeypatch.setattr("ukge.progress.time", set_by_test)
+    monkeypatch.setattr("ukge.progress.bars.time", set_by_test)
     return set_by_test
 
 

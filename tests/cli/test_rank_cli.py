@@ -12,11 +12,11 @@ import pytest
 from tests.cli.asking import answered, on_a_terminal, refused
 
 from ukge.errors import ConfigError, DataError, RunError
-from ukge.estimator import UKGE
 from ukge.evidence import Evidence
 from ukge.evidence.explain import top_reasons
 from ukge.graph.dataset import Dataset
 from ukge.graph.files import open_text
+from ukge.learning.estimator import UKGE
 
 
 @pytest.fixture(scope="module")

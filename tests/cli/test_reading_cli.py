@@ -16,7 +16,7 @@ from ukge.cli import app
 from ukge.errors import ConfigError, RunError
 from ukge.graph.readers import read
 from ukge.graph.synthetic import generate
-from ukge.runs import Run
+from ukge.runs.directory import Run
 from ukge.serve.snapshot import Snapshot
 
 ODD = ["--delimiter", "semicolon", "--columns", "head=3,tail=1,confidence=0", "--relation", "linked"]

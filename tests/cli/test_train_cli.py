@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 from ukge.cli import app
 from ukge.cli.console import as_flag
 from ukge.cli.exit_codes import ExitCode
-from ukge.config import knobs, read_config
 from ukge.errors import ConfigError, DataError, RunError
-from ukge.estimator import UKGE
 from ukge.graph.synthetic import generate
 from ukge.graph.writers import write
+from ukge.learning.estimator import UKGE
+from ukge.settings.config import knobs, read_config
 
 QUICK = ["--dim", "8", "--epochs", "4", "--every", "2", "--batch-size", "256"]
 runner = CliRunner()

@@ -7,14 +7,16 @@ import dataclasses
 import numpy as np
 import pytest
 
-from ukge.config import Config
-from ukge.engines.base import GroundRules, Parameters, TrainingData
-from ukge.engines.fused import FusedEngine
-from ukge.engines.fused.engine import LINKS, LOSSES, OPTIMISERS, SCORERS
-from ukge.engines.torch_engine import TorchEngine, loss_and_gradients
-from ukge.links import links
-from ukge.model import init
-from ukge.scoring import scorers
+from ukge.learning.engines.fused import FusedEngine
+from ukge.learning.engines.fused.engine import LINKS, LOSSES, OPTIMISERS, SCORERS
+from ukge.learning.engines.torch_engine import TorchEngine, loss_and_gradients
+from ukge.learning.training_data import TrainingData
+from ukge.logic.ground_rules import GroundRules
+from ukge.models.links import links
+from ukge.models.model import init
+from ukge.models.parameters import Parameters
+from ukge.models.scorers import scorers
+from ukge.settings.config import Config
 
 N_ENTITIES, N_RELATIONS, N_FACTS, DIM = 40, 5, 60, 8
 

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ukge.links import links
+from ukge.models.links import links
 
 finite = st.floats(-50, 50, allow_nan=False, width=32)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ukge.config import Config
-from ukge.engines.base import GroundRules, Parameters, TrainingData
-from ukge.engines.fused import FusedEngine
-from ukge.model import init
-from ukge.scoring import scorers
+from ukge.learning.engines.fused import FusedEngine
+from ukge.learning.training_data import TrainingData
+from ukge.logic.ground_rules import GroundRules
+from ukge.models.model import init
+from ukge.models.parameters import Parameters
+from ukge.models.scorers import scorers
+from ukge.settings.config import Config
 
 N_ENTITIES, N_RELATIONS, N_FACTS, DIM, NEGATIVES = 900, 4, 200, 20, 4
 

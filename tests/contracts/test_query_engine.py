@@ -10,15 +10,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from ukge.config import Config
-from ukge.engines import engines, resolve
-from ukge.engines.on_device import OnDevice
-from ukge.engines.query_engine import Queries, QueryEngine
-from ukge.engines.torch_engine import TorchEngine
-from ukge.engines.torch_optimisers import Gradient, Optimiser, optimisers
 from ukge.errors import ConfigError
-from ukge.links import links
-from ukge.scoring import scorers
+from ukge.learning.engines import engines, resolve
+from ukge.learning.engines.on_device import OnDevice
+from ukge.learning.engines.query_engine import Queries, QueryEngine
+from ukge.learning.engines.torch_engine import TorchEngine
+from ukge.learning.engines.torch_optimisers import Gradient, Optimiser, optimisers
+from ukge.models.links import links
+from ukge.models.scorers import scorers
+from ukge.settings.config import Config
 
 from .test_engines import N_FACTS, a_graph, settings, some_parameters
 

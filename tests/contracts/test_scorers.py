@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from ukge.links import links
-from ukge.scoring import base, scorers
+from ukge.models.links import links
+from ukge.models.scorers import base, scorers
 
 DIM = 5
 

@@ -15,21 +15,23 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from ukge.config import Config
 from ukge.distributed.checkpoints import Checkpoints
 from ukge.distributed.engine import DistributedEngine
 from ukge.distributed.export import read_streams
 from ukge.distributed.predictor import ShardedPredictor
 from ukge.distributed.world import FirstRankError, World, joined
-from ukge.engines.base import GroundRules, Parameters, TrainingData
-from ukge.engines.batches import Batches
-from ukge.engines.torch_optimisers import Gradient, optimisers
 from ukge.errors import ConfigError, DataError
-from ukge.keepers import as_model
-from ukge.model import init
-from ukge.objective import Batch, Weights, build_objective, score_batch
-from ukge.runs import Progress
-from ukge.scoring import scorers
+from ukge.learning.engines.batches import Batches
+from ukge.learning.engines.torch_optimisers import Gradient, optimisers
+from ukge.learning.objective import Batch, Weights, build_objective, score_batch
+from ukge.learning.training_data import TrainingData
+from ukge.logic.ground_rules import GroundRules
+from ukge.models.assemble import as_model
+from ukge.models.model import init
+from ukge.models.parameters import Parameters
+from ukge.models.scorers import scorers
+from ukge.runs.directory import Progress
+from ukge.settings.config import Config
 
 N_ENTITIES, N_RELATIONS = 13, 3  # an odd number of rows: the shards are not equally long
 Check = Callable[[World, Path], None]

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ukge.config import Config
 from ukge.errors import ConfigError
-from ukge.estimator import UKGE
 from ukge.graph.dataset import Dataset
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
-from ukge.mapped import mapped_table
-from ukge.memory import estimate
-from ukge.runs import Run
+from ukge.learning.estimator import UKGE
+from ukge.learning.mapped import mapped_table
+from ukge.learning.memory import estimate
+from ukge.learning.train import EpochEvent
+from ukge.runs.directory import Run
+from ukge.settings.config import Config
 from ukge.storage import Stream, load_arrays, map_arrays, save_arrays
-from ukge.train import EpochEvent
 
 SETTINGS: dict[str, Any] = {
     "dim": 8,

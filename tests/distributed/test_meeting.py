@@ -11,16 +11,16 @@ import pytest
 import torch
 from torch._C._distributed_c10d import HashStore, Store
 
-from ukge.config import Config
 from ukge.distributed import training
-from ukge.distributed.meeting import agreed_name
+from ukge.distributed.rendezvous import agreed_name
 from ukge.distributed.training import Job
 from ukge.distributed.world import World
 from ukge.errors import RunError
 from ukge.graph.catalogue import save_dataset
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
-from ukge.runs import Run
+from ukge.runs.directory import Run
+from ukge.settings.config import Config
 
 PATIENCE = timedelta(seconds=30)
 

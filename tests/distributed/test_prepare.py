@@ -19,11 +19,11 @@ from typer.testing import CliRunner
 from ukge.cli import app
 from ukge.distributed.prepare import PrepareSettings, prepare
 from ukge.errors import ConfigError, DataError
-from ukge.estimator import UKGE
 from ukge.graph.catalogue import open_dataset
 from ukge.graph.partitioned import PARTS, Prepared, is_prepared, open_prepared, save_prepared
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate, stream_parquet
+from ukge.learning.estimator import UKGE
 from ukge.logic.engine import connect
 
 N_ENTITIES, N_FACTS = 300, 3000

@@ -19,13 +19,13 @@ from tests.distributed.launching import environment, run_ranks, torchrun, ukge
 from ukge.distributed.checkpoints import last_checkpoint
 from ukge.distributed.prepare import PrepareSettings, prepare
 from ukge.errors import RunError
-from ukge.estimator import UKGE
 from ukge.graph.catalogue import open_dataset, save_dataset
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate, stream_parquet
 from ukge.graph.uncertain import concat
-from ukge.predict import open_run
-from ukge.runs import Run
+from ukge.learning.estimator import UKGE
+from ukge.runs.directory import Run
+from ukge.runs.opened import open_run
 
 EPOCHS = 20
 SETTINGS: dict[str, Any] = {

@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ukge.estimator import UKGE
 from ukge.graph.catalogue import save_dataset
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
-from ukge.runs import Run
+from ukge.learning.estimator import UKGE
+from ukge.runs.directory import Run
 
 EPOCHS = 150
 SETTINGS: dict[str, Any] = {
@@ -30,7 +30,7 @@ SETTINGS: dict[str, Any] = {
 DRIVER = """
 import json, os, random, signal, sys, time
 from pathlib import Path
-from ukge.estimator import UKGE
+from ukge.learning.estimator import UKGE
 from ukge.graph.catalogue import open_dataset
 
 data, runs, settings = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])

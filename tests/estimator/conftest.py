@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from ukge.estimator import UKGE
 from ukge.graph.synthetic import generate
+from ukge.learning.estimator import UKGE
 
 QUICK: dict[str, Any] = {"dim": 8, "epochs": 4, "every": 2, "lr": 0.02, "batch_size": 256, "threads": 1}
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from ukge.errors import ConfigError, DataError, KindError, RunError, UkgeWarning
-from ukge.estimator import UKGE
 from ukge.graph.readers import read
+from ukge.learning.estimator import UKGE
 
 
 def test_a_frame_goes_in_and_comes_out(frame: pd.DataFrame, model: UKGE) -> None:
@@ -47,7 +47,7 @@ def test_the_score_is_r_squared(frame: pd.DataFrame, model: UKGE) -> None:
 def test_facts_of_unknown_names_are_scored_by_the_mean(
     frame: pd.DataFrame, model: UKGE, quick: dict[str, Any], tmp_path: Path
 ) -> None:
-    mean = UKGE(**quick).fit(frame, out=tmp_path / "run")._done().mean
+    mean = UKGE(**quick).fit(frame, out=tmp_path / "run").learnt.mean
     assert 0.4 < mean < 0.8
     strange = pd.DataFrame({"head": ["x", "y"], "relation": ["r", "r"], "tail": ["z", "z"]})
     y = [mean - 0.1, mean + 0.3]  # around the mean + 0.1: R² = 1 − (0.1² + 0.3²) / (0.2² + 0.2²)

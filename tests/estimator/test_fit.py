@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 
 from ukge.errors import ConfigError, DataError, KindError, RunError
-from ukge.estimator import UKGE
 from ukge.graph.catalogue import open_dataset, reference_to
 from ukge.graph.readers import read
 from ukge.graph.split import split
 from ukge.graph.writers import write
-from ukge.learning_data import IN_MEMORY, opened
-from ukge.runs import Run
-from ukge.train import EpochEvent
+from ukge.learning.data import opened
+from ukge.learning.estimator import UKGE
+from ukge.learning.train import EpochEvent
+from ukge.runs.directory import IN_MEMORY, Run
 
 TRIPLE = ["head", "relation", "tail"]
 

@@ -9,7 +9,6 @@ from xml.etree import ElementTree
 
 import pandas as pd
 
-from ukge.estimator import UKGE
 from ukge.evidence.explain import Explanation
 from ukge.evidence.reasons import Reason
 from ukge.graph.dataset import Dataset
@@ -18,6 +17,7 @@ from ukge.graph.readers import read
 from ukge.graph.split import split
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
+from ukge.learning.estimator import UKGE
 
 STRANGE = "<script>alert('x')</script>"
 

@@ -17,11 +17,11 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.validation import check_is_fitted
 
-from ukge.choices import ModelName
-from ukge.config import Config, knobs
 from ukge.errors import ConfigError, UkgeWarning
-from ukge.estimator import UKGE
-from ukge.variants import variant, variants
+from ukge.learning.estimator import UKGE
+from ukge.settings.choices import ModelName
+from ukge.settings.config import Config, knobs
+from ukge.settings.variants import variant, variants
 
 
 def test_the_keywords_are_the_settings() -> None:
@@ -128,7 +128,5 @@ def test_a_list_of_facts_is_cross_validated_too(frame: pd.DataFrame, quick: dict
 
 
 def test_the_estimator_loads_neither_scikit_learn_nor_pandas() -> None:
-    code = (
-        "import sys, ukge.estimator as e; e.UKGE(dim=8).get_params(); print({'sklearn', 'pandas'} & set(sys.modules))"
-    )
+    code = "import sys; import ukge; ukge.UKGE(dim=8).get_params(); print({'sklearn', 'pandas'} & {*sys.modules})"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from ukge.estimator import UKGE
 from ukge.evidence import Evidence
 from ukge.graph.dataset import Dataset
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
+from ukge.learning.estimator import UKGE
 
 
 @pytest.fixture(scope="session")

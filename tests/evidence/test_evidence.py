@@ -14,14 +14,13 @@ import pytest
 from typer.testing import CliRunner
 
 from ukge.errors import ConfigError, DataError, RunError
-from ukge.estimator import UKGE
 from ukge.evaluation.bootstrap import Bootstrap
 from ukge.evaluation.evaluate import evaluate, prepare
 from ukge.evaluation.protocols import Settings
 from ukge.evidence import Evidence, EvidenceSettings
 from ukge.evidence.candidates import Asking, known_answers, propose
 from ukge.evidence.fitting import GATHERING
-from ukge.evidence.mixture import mixed_negatives
+from ukge.evidence.negatives import mixed_negatives
 from ukge.evidence.ranking import TIED, model_scores
 from ukge.evidence.settings import Changes, HeadChanges
 from ukge.graph.dataset import Dataset
@@ -29,6 +28,7 @@ from ukge.graph.split import split
 from ukge.graph.synthetic import generate
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.writers import write
+from ukge.learning.estimator import UKGE
 
 runner = CliRunner()
 
@@ -279,7 +279,7 @@ def test_the_command_keeps_evidence_in_the_run(tmp_path: Path) -> None:
 def _the_evidence_is_evaluated(run: Path) -> None:
     """The command tells what the evidence itself says of the test facts, in the reading of the protocol."""
     from ukge.cli import app
-    from ukge.predict import open_run
+    from ukge.runs.opened import open_run
 
     fitted, test = Evidence.load(run), open_run(run).dataset.test
     for protocol, held in (("paper", False), ("positives", True)):

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ukge.engines.base import Parameters
 from ukge.evidence.backbones import Backbone
 from ukge.evidence.features import Features
 from ukge.evidence.index import FactIndex
@@ -21,6 +20,7 @@ from ukge.logic.engine import connect
 from ukge.logic.mining import MiningSettings, mine
 from ukge.logic.syntax import parse_rule
 from ukge.logic.weights import Prior
+from ukge.models.parameters import Parameters
 
 NO_RULES = PathRules(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), Prior(0.5, 1.0), 0.5)
 FACTS = [

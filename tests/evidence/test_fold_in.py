@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ukge.engines.base import Parameters
 from ukge.errors import DataError
 from ukge.evidence import Evidence
 from ukge.evidence.backbones import Backbone
@@ -17,6 +16,7 @@ from ukge.evidence.new_vectors import lessons_of, widened
 from ukge.graph.dataset import Dataset
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
+from ukge.models.parameters import Parameters
 
 
 def _world(scorer: str, link: str, n: int = 40, dim: int = 4) -> tuple[Backbone, UncertainGraph]:

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from ukge.links import links
+from ukge.models.links import links
 
 # name: (g, w, b, value in the loss, prediction)
 GOLDEN: dict[str, list[tuple[float, float, float, float, float]]] = {

@@ -8,9 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from ukge.config import ObjectiveConfig
 from ukge.errors import ConfigError
-from ukge.objective import (
+from ukge.learning.objective import (
     L2,
     BatchScores,
     Logistic,
@@ -24,8 +23,9 @@ from ukge.objective import (
     build_objective,
     losses,
 )
-from ukge.sampling import Facts
-from ukge.softmax import log_total
+from ukge.learning.sampling import Facts
+from ukge.learning.softmax import log_total
+from ukge.settings.config import ObjectiveConfig
 
 UNSEEN = torch.tensor([[0.1, 0.3], [0.5, 0.7]], dtype=torch.float64)
 

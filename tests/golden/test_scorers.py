@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from ukge.scoring import scorers
+from ukge.models.scorers import scorers
 
 TRANSLATED = ([1.0, 2.0], [3.0, -1.0], [1.0, 5.0])  # h + r − t = (3, −4)
 

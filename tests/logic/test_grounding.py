@@ -15,7 +15,7 @@ from tests.logic.brute_force import best, graphs, groundings
 from ukge.errors import ConfigError, DataError, RuleError
 from ukge.graph.uncertain import UncertainGraph
 from ukge.logic.engine import Engine, connect
-from ukge.logic.ground_rules import GroundRules
+from ukge.logic.ground_rules import Grounding
 from ukge.logic.grounding import GroundingSettings, ground
 from ukge.logic.rules import Rule
 from ukge.logic.syntax import parse_rule
@@ -47,7 +47,7 @@ def engine() -> Iterator[Engine]:
     started.close()
 
 
-def rows(graph: UncertainGraph, found: GroundRules) -> list[Row]:
+def rows(graph: UncertainGraph, found: Grounding) -> list[Row]:
     told = []
     for row in found.read().to_pylist():
         facts = tuple(row[f"fact_{place}"] for place in (1, 2, 3) if row[f"fact_{place}"] is not None)
@@ -106,7 +106,7 @@ def test_the_papers_example() -> None:
     arrays = found.arrays()
     assert arrays.body.tolist() == pytest.approx([0.85, 0.81])
     assert arrays.weight.tolist() == [1.0, 1.0]
-    assert [array.dtype for array in arrays] == [np.int32, np.int32, np.int32, np.float64, np.float64]
+    assert [array.dtype for array in vars(arrays).values()] == [np.int32, np.int32, np.int32, np.float32, np.float32]
 
 
 def test_rules_beyond_the_budget_are_named_with_their_size() -> None:

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from ukge.cli import app
 from ukge.errors import ConfigError, RunError
+from ukge.learning.train import EpochEvent
 from ukge.reproduction.reproduce import Request, Watcher, reproduce
-from ukge.runs import Run
-from ukge.train import EpochEvent
+from ukge.runs.directory import Run
 
 QUICK = ["--dim", "8", "--every", "1", "--batch-size", "256", "--threads", "1", "--quiet"]
 SETTINGS = {"dim": 8, "every": 1, "batch_size": 256, "threads": 1, "epochs": 2}

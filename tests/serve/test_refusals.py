@@ -281,7 +281,7 @@ def _other_shape(run: Path) -> None:
     """Weights of another shape, with checksums that are right."""
     import numpy as np
 
-    from ukge.runs import Run
+    from ukge.runs.directory import Run
 
     arrays = {name: np.zeros((3, 3), dtype=np.float32) for name in ("entity", "relation", "link")}
     save_arrays(run / "weights.safetensors", arrays)
@@ -291,7 +291,7 @@ def _other_shape(run: Path) -> None:
 def _not_finite(run: Path) -> None:
     import numpy as np
 
-    from ukge.runs import Run
+    from ukge.runs.directory import Run
     from ukge.storage import load_arrays
 
     arrays, notes = load_arrays(run / "weights.safetensors")
@@ -301,7 +301,7 @@ def _not_finite(run: Path) -> None:
 
 
 def _unfinished(run: Path) -> None:
-    from ukge.runs import Run
+    from ukge.runs.directory import Run
 
     Run(run).update(status="running")
 
@@ -331,7 +331,7 @@ def test_a_malformed_run_is_refused_at_the_start(
 ) -> None:
     import shutil
 
-    from ukge.runs import Run
+    from ukge.runs.directory import Run
 
     shutil.copytree(run.parent, tmp_path / "home")
     copy = tmp_path / "home" / "run"

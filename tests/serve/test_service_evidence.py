@@ -12,9 +12,9 @@ from fastapi.testclient import TestClient
 from tests.serve.small_run import make_judged_run
 
 from ukge.errors import RunError
-from ukge.estimator import UKGE
 from ukge.evidence import Evidence
 from ukge.evidence.candidates import Asking, linked_candidates
+from ukge.learning.estimator import UKGE
 from ukge.serve.app import create_app
 from ukge.serve.snapshot import Snapshot
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.serve.small_run import make_run
 
-from ukge.links import links
-from ukge.scoring import scorers
+from ukge.models.links import links
+from ukge.models.scorers import scorers
 from ukge.serve.deadlines import Deadline, TimeLimitError
 from ukge.serve.index import FOLDER, ApproximateSearch, approximate
 from ukge.serve.snapshot import Snapshot

@@ -55,7 +55,7 @@ def complete(
     from ukge.graph.formats import format_of_path
     from ukge.graph.writers import write, writers
     from ukge.graph.writers.tables import is_table
-    from ukge.progress import WorkProgress
+    from ukge.progress.bars import WorkProgress
 
     facts_only = out_file if out_file is not None and not is_table(out_file) else None
     if facts_only is None:

@@ -13,12 +13,12 @@ from ukge.cli.files import write_text
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ukge.engines.base import GroundRules
-    from ukge.estimator import UKGE
     from ukge.evaluation.evaluate import Evaluation
     from ukge.evaluation.protocols import Plan
     from ukge.graph.dataset import Dataset
     from ukge.graph.synthetic import World
+    from ukge.learning.estimator import UKGE
+    from ukge.logic.ground_rules import GroundRules
 
 TRAINING: dict[str, Any] = {"dim": 48, "lr": 0.01, "l2": 0.01, "batch_size": 1024, "epochs": 60, "every": 5}
 TAU = 0.85
@@ -99,9 +99,9 @@ def demo(
 
 def _mine(console: Console, world: World, dataset: Dataset, directory: Path) -> GroundRules | None:
     """Mine the training facts, and say which of the planted rules were found and what else."""
+    from ukge.learning.rule_sources import from_rules
     from ukge.logic.mining import MiningSettings, mine
     from ukge.logic.syntax import parse_rule, write_rules
-    from ukge.rule_sources import from_rules
 
     mined = mine(dataset.train, MiningSettings(strong=TAU))
     weighted = mined.weighted()
@@ -125,7 +125,7 @@ def _mine(console: Console, world: World, dataset: Dataset, directory: Path) -> 
 def _train(dataset: Dataset, rules: GroundRules | None, directory: Path) -> UKGE:
     from shutil import rmtree
 
-    from ukge.estimator import UKGE
+    from ukge.learning.estimator import UKGE
 
     run = directory / "run"
     rmtree(run, ignore_errors=True)
@@ -182,7 +182,7 @@ def _report(console: Console, directory: Path, plan: Plan, judged: Evaluation, m
     """Write the report, or say what it needs, and where everything is."""
     from ukge.errors import ConfigError
     from ukge.evaluation.report import write_report
-    from ukge.runs import Run
+    from ukge.runs.directory import Run
 
     try:
         trace = Run(directory / "run").trace()

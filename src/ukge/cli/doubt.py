@@ -29,7 +29,7 @@ def doubt(
 
     from ukge.evidence import Evidence
     from ukge.evidence.doubt import doubt as doubt_facts
-    from ukge.progress import WorkProgress
+    from ukge.progress.bars import WorkProgress
 
     check_out(out_file)
     evidence = Evidence.load(run)

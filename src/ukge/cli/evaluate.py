@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ukge.evaluation.evaluate import Evaluation
     from ukge.evaluation.predictions import Predictor
     from ukge.evaluation.protocols import Plan
-    from ukge.predict import OpenedRun
+    from ukge.runs.opened import OpenedRun
 
 Protocol = Annotated[
     str,
@@ -65,7 +65,7 @@ def evaluate(
 ) -> None:
     """Judge a run on its test facts, beside trivial baselines, by one of the protocols of the field."""
     from ukge.evaluation.tables import render
-    from ukge.predict import open_run
+    from ukge.runs.opened import open_run
 
     if query and report is None:
         raise ConfigError("‹query› chooses a table of the report", hint="Say where the report goes with ‹report=DIR›.")
@@ -135,7 +135,7 @@ def _evidence_of(opened: OpenedRun, protocol: str) -> Predictor:
 def _judged(plan: Plan, predictors: Mapping[str, Predictor], replicates: int, seed: int) -> Evaluation:
     from ukge.evaluation.bootstrap import Bootstrap
     from ukge.evaluation.evaluate import evaluate as evaluate_plan
-    from ukge.progress import WorkProgress
+    from ukge.progress.bars import WorkProgress
 
     with WorkProgress(err()) as progress:
         return evaluate_plan(

@@ -56,7 +56,7 @@ def fit(
     from ukge.evidence import Evidence, EvidenceSettings
     from ukge.evidence.place import DIRECTORY
     from ukge.evidence.settings import as_error
-    from ukge.progress import WorkProgress
+    from ukge.progress.bars import WorkProgress
 
     settings = EvidenceSettings(error=as_error(error), seed=seed, iterations=trees)
     dataset = _shared_data(runs, data, reading)
@@ -72,8 +72,8 @@ def fit(
 
 
 def _shared_data(runs: list[Path], data: str | None, reading: Reading) -> Dataset:
-    from ukge.predict import dataset_of
-    from ukge.runs import Run
+    from ukge.runs.directory import Run
+    from ukge.runs.opened import dataset_of
 
     opened = [Run.open(path) for path in runs]
     seen = {(run.data.train, run.data.val) for run in opened}

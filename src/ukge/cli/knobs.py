@@ -8,8 +8,8 @@ from typing import Any
 import typer
 
 from ukge.cli.flags import Command, flag, with_flags
-from ukge.config import knobs
-from ukge.knobs import Knob
+from ukge.settings.config import knobs
+from ukge.settings.knobs import Knob
 
 PANELS = {
     "model": "Model",

@@ -21,8 +21,8 @@ BLAS = "scipy.linalg"
 @contextmanager
 def open_evidence(run: Path, console: Console | None = None) -> Iterator[Evidence]:
     """Open the evidence of a run, or in a directory of its own; the first question on a machine has to wait."""
-    from ukge.compiling import when_compiling
     from ukge.evidence import Evidence
+    from ukge.progress.compiling import when_compiling
 
     _ready_kernels()
     with when_compiling(lambda told: (console or err()).print(told, style="dim")):

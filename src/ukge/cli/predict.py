@@ -16,10 +16,10 @@ from ukge.errors import RunError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ukge.config import Config
-    from ukge.estimator import UKGE
     from ukge.evidence import Evidence
     from ukge.graph.readers.rows import Rows
+    from ukge.learning.estimator import UKGE
+    from ukge.settings.config import Config
 
 
 def predict(
@@ -112,8 +112,8 @@ def _by_evidence(
 
 
 def _by_model(run: Path, rows: Rows) -> pa.Table:
-    from ukge.estimator import UKGE
-    from ukge.runs import Run
+    from ukge.learning.estimator import UKGE
+    from ukge.runs.directory import Run
 
     estimator = UKGE.load(run)
     tell_if_order_only(estimator, run)

@@ -35,7 +35,7 @@ def prepare(
     from ukge.cli.reading import parse_columns
     from ukge.distributed.prepare import PrepareSettings
     from ukge.distributed.prepare import prepare as run
-    from ukge.progress import WorkProgress
+    from ukge.progress.bars import WorkProgress
 
     settings = PrepareSettings(val, test, seed, parse_columns(columns) if columns else None)
     with WorkProgress(err(), f"preparing {source}") as progress:

@@ -71,7 +71,7 @@ def _by_evidence(
 
 
 def _by_model(run: Path, head: str | None, relation: str, tail: str | None, k: int) -> pa.Table:
-    from ukge.estimator import UKGE
+    from ukge.learning.estimator import UKGE
 
     estimator = UKGE.load(run)
     tell_if_order_only(estimator, run)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from ukge.cli.console import note
-from ukge.progress import LiveBars, duration
+from ukge.progress.bars import LiveBars, duration
 from ukge.reproduction.reproduce import KEPT, LEFT_OUT, Watcher
 
 if TYPE_CHECKING:
+    from ukge.learning.train import EpochEvent
     from ukge.reproduction.jobs import Job
-    from ukge.train import EpochEvent
 
 
 class ReproductionProgress(LiveBars, Watcher):

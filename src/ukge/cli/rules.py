@@ -86,7 +86,7 @@ def mine(
     """Find all rules of the training facts, measure them, and print the best."""
     from ukge.logic.mining import MiningSettings
     from ukge.logic.mining import mine as find
-    from ukge.progress import WorkProgress
+    from ukge.progress.bars import WorkProgress
 
     dataset = _open(data, reading)
     asked = MiningSettings(
@@ -221,7 +221,7 @@ def ground_rules(
 ) -> None:
     """Fill rules with strong facts and write the ground rules for unseen heads."""
     from ukge.logic.grounding import GroundingSettings, ground
-    from ukge.progress import WorkProgress
+    from ukge.progress.bars import WorkProgress
 
     dataset = _open(data, reading)
     settings = GroundingSettings(

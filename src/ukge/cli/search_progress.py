@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from ukge.progress import LiveBars, told
+from ukge.progress.bars import LiveBars, told
 
 if TYPE_CHECKING:
-    from ukge.config import Config
-    from ukge.studies import TrialSummary
-    from ukge.train import EpochEvent
+    from ukge.learning.train import EpochEvent
+    from ukge.learning.tuning.studies import TrialSummary
+    from ukge.settings.config import Config
 
 
 class SearchProgress(LiveBars):

@@ -16,11 +16,11 @@ from ukge.cli.reading import Reading
 from ukge.errors import CollapseWarning, ConfigError
 
 if TYPE_CHECKING:
-    from ukge.config import Config
     from ukge.distributed.training import Job
-    from ukge.estimator import UKGE
     from ukge.graph.audit.leaks import Leaks
-    from ukge.train import Trained
+    from ukge.learning.estimator import UKGE
+    from ukge.learning.train import Trained
+    from ukge.settings.config import Config
 
 
 MODELS = "ukge-rect, ukge-logi, ukge-n, ukge-p, transe, distmult, complex, urge or complex-all."
@@ -65,7 +65,7 @@ def train(
 
     Ends with exit code 3 where nothing was learnt: every fact gets the same prediction.
     """
-    from ukge.estimator import UKGE
+    from ukge.learning.estimator import UKGE
 
     if resume is not None:
         if data is not None or settings or reading.options or force:
@@ -125,8 +125,8 @@ def resolved(
     start: dict[str, Any] | None = None,
 ) -> Config:
     """Return the settings: the model's, then the preset's, then those of `start`, then the file's, then the flags'."""
-    from ukge.config import overlay
-    from ukge.variants import paper_settings, variant
+    from ukge.settings.config import overlay
+    from ukge.settings.variants import paper_settings, variant
 
     config = variant(model)
     if preset is not None:
@@ -146,7 +146,7 @@ def _train_distributed(job: Job | None, resume: Path | None, title: str, *, as_j
 
     from ukge.distributed.training import train_distributed
     from ukge.distributed.world import FirstRankError
-    from ukge.progress import TrainingProgress
+    from ukge.progress.bars import TrainingProgress
 
     speaks = os.environ.get("RANK", "0") == "0"
     try:

@@ -17,8 +17,8 @@ from ukge.cli.train import MODELS, resolved
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ukge.studies import TrialSummary
-    from ukge.tune import TuneResult
+    from ukge.learning.tuning.studies import TrialSummary
+    from ukge.learning.tuning.tune import TuneResult
 
 
 def tune(
@@ -64,7 +64,7 @@ def tune(
     `ukge train --config`.
     """
     from ukge.cli.search_progress import SearchProgress
-    from ukge.tune import tune as search
+    from ukge.learning.tuning.tune import tune as search
 
     config = resolved(model, data, config_file, preset, settings)
     dataset = reading.open(data, seed=config.runtime.seed, leak_safe=leak_safe)

@@ -25,7 +25,7 @@ from torch.distributed.checkpoint.state_dict_saver import save
 
 from ukge.distributed.engine import DistributedEngine
 from ukge.errors import RunError
-from ukge.runs import Progress
+from ukge.runs.directory import Progress
 from ukge.storage import DAMAGED, sha256, write_atomically
 
 FOLDER = "checkpoints"

@@ -9,18 +9,20 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ukge.config import Config
 from ukge.distributed.table import EntityTable
 from ukge.distributed.world import World
-from ukge.engines.base import EpochResult, Floats, State, TrainingData
-from ukge.engines.batches import Batches
-from ukge.engines.torch_optimisers import Gradient, optimisers
 from ukge.errors import ConfigError
-from ukge.links import links
-from ukge.model import init_rest, normal_rows
-from ukge.objective import Batch, Weights, score_batch
-from ukge.sampling import epoch_generator, epoch_order
-from ukge.scoring import scorers
+from ukge.learning.engines.base import EpochResult
+from ukge.learning.engines.batches import Batches
+from ukge.learning.engines.torch_optimisers import Gradient, optimisers
+from ukge.learning.objective import Batch, Weights, score_batch
+from ukge.learning.sampling import epoch_generator, epoch_order
+from ukge.learning.training_data import TrainingData
+from ukge.models.links import links
+from ukge.models.model import init_rest, normal_rows
+from ukge.models.parameters import Floats, State
+from ukge.models.scorers import scorers
+from ukge.settings.config import Config
 
 REPLICATED = ("relation", "link")
 LANES = 4
@@ -28,7 +30,7 @@ LANES = 4
 
 
 class DistributedEngine:
-    """Minimises the objective of `ukge.objective` over the facts of all ranks.
+    """Minimises the objective of `ukge.learning.objective` over the facts of all ranks.
 
     A step takes `batch_size` facts, from each rank its share. Every rank draws its own unseen facts and ground rules
     for its share, and the objective is the mean over the facts of all, so the number of ranks changes who computes

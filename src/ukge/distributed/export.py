@@ -13,8 +13,8 @@ from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
 from torch.distributed.checkpoint.metadata import MetadataIndex, TensorStorageMetadata
 
 from ukge.distributed.checkpoints import FOLDER, last_checkpoint
-from ukge.engines.base import Parameters
 from ukge.errors import RunError
+from ukge.models.parameters import Parameters
 from ukge.storage import Stream, map_arrays, save_arrays
 
 WEIGHTS = ("entity", "relation", "link")

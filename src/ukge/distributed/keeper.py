@@ -9,10 +9,10 @@ from ukge.distributed.checkpoints import Checkpoints
 from ukge.distributed.engine import DistributedEngine
 from ukge.distributed.export import export_weights, exported
 from ukge.distributed.predictor import ShardedPredictor
-from ukge.engines.base import Parameters
 from ukge.evaluation.predictions import Predictor
-from ukge.runs import Progress, Run
-from ukge.validation import Metric, metrics
+from ukge.learning.validation import Metric, metrics
+from ukge.models.parameters import Parameters
+from ukge.runs.directory import Progress, Run
 
 
 class ShardKeeper:

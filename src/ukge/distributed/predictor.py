@@ -12,7 +12,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from ukge.distributed.engine import DistributedEngine
-from ukge.model import Ids, Ranking
+from ukge.models.model import Ids, Ranking
 
 STOP, CONFIDENCE, TAILS, HEADS, TOP_TAILS, TOP_HEADS = range(6)
 FACTS = 1 << 16
@@ -22,7 +22,7 @@ SCORES = 1 << 24
 
 
 class ShardedPredictor:
-    """What `ukge.model.Model` is for one process. Only the first rank may ask, inside `answering`.
+    """What `ukge.models.model.Model` is for one process. Only the first rank may ask, inside `answering`.
 
     For a query, each rank scores the entities of its own shard, and scores travel, not rows; for the k best, k scores
     of each rank do.

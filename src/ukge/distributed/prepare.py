@@ -23,7 +23,7 @@ from ukge.graph.checks import CONFIDENCE_HINT, NAME_HINT
 from ukge.graph.partitioned import Prepared, is_prepared, open_prepared, write_note
 from ukge.graph.readers.layout import ColumnMap, assign_roles
 from ukge.logic.engine import Engine, using
-from ukge.steps import Steps, Tell
+from ukge.progress.steps import Steps, Tell
 
 PARTS = ("train", "val", "test")
 DIGITS = 8

@@ -12,9 +12,9 @@ from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Shard
 
-from ukge.config import OptimiserConfig
 from ukge.distributed.world import World
 from ukge.errors import ConfigError
+from ukge.settings.config import OptimiserConfig
 
 NAME = "entity"
 ON_CPU = ("rowwise-adagrad", "adagrad")

@@ -1,4 +1,4 @@
-"""`ukge train --distributed`: the run directory, each rank's share of the facts, and the loop of `ukge.train`."""
+"""`ukge train --distributed`: the run directory, each rank's share of the facts, and the one training loop."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import Any
 import psutil
 import torch
 
-from ukge.config import Config
 from ukge.distributed.engine import DistributedEngine
 from ukge.distributed.keeper import ShardKeeper, SharedMetric
 from ukge.distributed.world import World, joined
-from ukge.engines.base import GroundRules
 from ukge.errors import RunError
 from ukge.graph.catalogue import open_dataset, reference_to, refuse_reading
 from ukge.graph.dataset import Dataset
 from ukge.graph.partitioned import Prepared, is_prepared, open_prepared, save_prepared
 from ukge.graph.uncertain import UncertainGraph
-from ukge.memory import estimate, refuse_if_too_large
-from ukge.rule_sources import rules_for
-from ukge.runs import DataNote, Progress, Run
-from ukge.tensorboard import on_request
-from ukge.train import Callback, Loop, Trained, learnable
-from ukge.validation import Metric, Validation, metrics, validation_links
+from ukge.learning.memory import estimate, refuse_if_too_large
+from ukge.learning.rule_sources import rules_for
+from ukge.learning.tensorboard import on_request
+from ukge.learning.train import Callback, Loop, Trained, learnable
+from ukge.learning.validation import Metric, Validation, metrics, validation_links
+from ukge.logic.ground_rules import GroundRules
+from ukge.runs.directory import DataNote, Progress, Run
+from ukge.settings.config import Config
 
 FACTS = "facts"
 

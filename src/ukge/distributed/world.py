@@ -16,9 +16,9 @@ from torch import Tensor
 from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
-from ukge.devices import resolve_device
-from ukge.distributed.meeting import agreed_name
+from ukge.distributed.rendezvous import agreed_name
 from ukge.errors import ConfigError, RunError, UkgeError
+from ukge.models.devices import resolve_device
 
 PATIENCE = timedelta(minutes=30)
 """How long a rank waits for the others: longer than one of them may read data, build a metric or write a run."""

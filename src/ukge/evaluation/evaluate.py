@@ -15,7 +15,7 @@ from ukge.evaluation.protocols import Plan, Settings, protocols
 from ukge.evaluation.tasks import Figures, Table
 from ukge.evaluation.verdicts import Verdict, verdicts
 from ukge.graph.dataset import Dataset
-from ukge.steps import Steps, Tell
+from ukge.progress.steps import Steps, Tell
 
 TRIVIAL = "trivial baselines"
 

@@ -6,23 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from ukge.engines.base import Parameters
-from ukge.errors import ConfigError, DataError
+from ukge.errors import DataError
 from ukge.evidence.index import Asked, FactIndex
 from ukge.graph.dataset import Dataset
 from ukge.graph.vocabulary import Ids
-from ukge.links import links
-from ukge.model import Model
-from ukge.scoring import scorers
-
-if TYPE_CHECKING:
-    from ukge.estimator import UKGE
+from ukge.models.links import links
+from ukge.models.model import Model
+from ukge.models.parameters import Parameters
+from ukge.models.scorers import scorers
+from ukge.runs.directory import Run
+from ukge.runs.learnt import Learnt
 
 AGREEMENT = (
     "nearest_tail",
@@ -49,12 +48,10 @@ class Backbone:
     """False for a model that learnt an order: what φ makes of its plausibilities is no confidence."""
 
     @classmethod
-    def of(cls, model: UKGE, name: str) -> Backbone:
-        """Take the weights of a trained estimator."""
-        if model.trained is None:
-            raise ConfigError(f"{name} is not trained", hint="Call fit first, or load a run.")
-        settings, objective = model.trained.config.model, model.trained.config.objective
-        return cls(name, settings.scorer, settings.link, model.trained.parameters, objective.learns_confidence)
+    def of(cls, learnt: Learnt, name: str) -> Backbone:
+        """Take the weights of a trained model."""
+        settings, objective = learnt.trained.config.model, learnt.trained.config.objective
+        return cls(name, settings.scorer, settings.link, learnt.trained.parameters, objective.learns_confidence)
 
     @cached_property
     def model(self) -> Model:
@@ -74,23 +71,36 @@ class Backbone:
         return np.asarray(self.model.plausibility(head, relation, tail) * np.float32(sign))
 
 
-def backbones_of(models: UKGE | str | Path | Sequence[UKGE | str | Path], dataset: Dataset) -> tuple[Backbone, ...]:
-    """Open trained models or run directories and check that they know the data set's names."""
-    from ukge.estimator import UKGE  # noqa: PLC0415 — it can train; answers need none of that
+class Estimator(Protocol):
+    """What an estimator has to offer, trained."""
 
-    given = [models] if isinstance(models, (UKGE, str, Path)) else list(models)
+    model: str
+
+    @property
+    def learnt(self) -> Learnt:
+        """What it has learnt; an error if it is not trained."""
+
+
+Models = Estimator | str | Path | Sequence[Estimator | str | Path]
+"""Trained estimators or run directories."""
+
+
+def backbones_of(models: Models, dataset: Dataset) -> tuple[Backbone, ...]:
+    """Open trained models or run directories and check that they know the data set's names."""
     found: list[Backbone] = []
-    for each in given:
-        estimator = each if isinstance(each, UKGE) else UKGE.load(each)
-        label = estimator.model if isinstance(each, UKGE) else _label(Path(each).resolve())
-        if estimator.entities != dataset.entities or estimator.relations != dataset.relations:
+    for each in models if isinstance(models, Sequence) and not isinstance(models, str) else [models]:
+        if isinstance(each, (str, Path)):
+            learnt, label = Learnt.load(Run.open(each)), _label(Path(each).resolve())
+        else:
+            learnt, label = each.learnt, each.model
+        if learnt.names != (dataset.entities, dataset.relations):
             raise DataError(
                 f"{label} learnt other names than data set {dataset.name!r} has: their ids would not mean the same",
                 hint="Give models and the data set they were trained on.",
             )
         taken = [one.name for one in found]
         name = label if label not in taken else f"{label}-{sum(one.startswith(label) for one in taken) + 1}"
-        found.append(Backbone.of(estimator, name))
+        found.append(Backbone.of(learnt, name))
     return tuple(found)
 
 

@@ -14,7 +14,7 @@ from ukge.evidence.index import Places
 from ukge.evidence.paths import rule_at
 from ukge.evidence.tables import UNIT
 from ukge.graph.vocabulary import Ids
-from ukge.model import best
+from ukge.models.model import best
 
 Side = Literal["tail", "head"]
 

@@ -15,7 +15,7 @@ from ukge.evidence.ranking import model_scores
 from ukge.graph.keys import Keys, contains, triple_keys
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids
-from ukge.steps import Tell
+from ukge.progress.steps import Tell
 
 if TYPE_CHECKING:
     from ukge.evidence.evidence import Evidence

@@ -2,7 +2,7 @@
 
 Trained models have seen the stored confidences and repeat them, errors included, so doubt does not ask them: it asks
 what the *other* facts say. The observed facts are cut into parts, and those of a part are judged by the evidence of all
-other parts (see `ukge.evidence.impartial`).
+other parts (see `ukge.evidence.out_of_fold`).
 
 Trees fitted to the facts of other parts say which confidence is expected, and others how far off that usually is. How
 surprising the stored confidence is, trees learn without being told which facts are wrong: they see every fact twice,
@@ -24,10 +24,10 @@ import numpy.typing as npt
 from ukge.errors import ConfigError, DataError
 from ukge.evidence.boosting import grow
 from ukge.evidence.features import Features
-from ukge.evidence.impartial import impartial_columns
+from ukge.evidence.out_of_fold import impartial_columns
 from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.trees import Floats, Matrix
-from ukge.steps import Steps, Tell
+from ukge.progress.steps import Steps, Tell
 
 if TYPE_CHECKING:
     from ukge.evidence.evidence import Evidence

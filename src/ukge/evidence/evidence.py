@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack, overload
@@ -27,12 +26,12 @@ from ukge.graph.dataset import Dataset
 from ukge.graph.given import Facts, OneFact, Rows, judged, known_ids
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids, Vocabulary
-from ukge.steps import Tell
+from ukge.progress.steps import Tell
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ukge.estimator import UKGE
+    from ukge.evidence.backbones import Models
     from ukge.evidence.explain import Explanation
     from ukge.evidence.strong import StrongHead
 
@@ -95,7 +94,7 @@ class Evidence:
     @classmethod
     def fit(
         cls,
-        models: UKGE | str | Path | Sequence[UKGE | str | Path],
+        models: Models,
         dataset: Dataset,
         *,
         settings: EvidenceSettings | None = None,

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ukge.errors import ConfigError, DataError
-from ukge.estimator import UKGE
-from ukge.evidence.backbones import backbones_of
+from ukge.evidence.backbones import Models, backbones_of
 from ukge.evidence.bounds import Bounds
 from ukge.evidence.features import Features
 from ukge.evidence.gather import gather
 from ukge.evidence.head import Examples, fit_head, joined
-from ukge.evidence.impartial import with_expectation
-from ukge.evidence.mixture import mixed_negatives
+from ukge.evidence.negatives import mixed_negatives
+from ukge.evidence.out_of_fold import with_expectation
 from ukge.evidence.parts import Parts
 from ukge.evidence.ranking import fit_rank_head
 from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.storage import StoredParts
 from ukge.graph.dataset import Dataset
 from ukge.graph.uncertain import UncertainGraph
-from ukge.steps import Steps, Tell
+from ukge.progress.steps import Steps, Tell
 
 GATHERING = frozenset({"strong", "min_hit_ratio", "expectation_trees"})
 """Settings that decide what evidence is gathered, not what a head makes of it."""
@@ -44,7 +42,7 @@ STEPS = {GATHER: 3, LEARN: 12, HEAD: 55, BOUNDS: 12, RANKING: 18}
 
 
 def fit(
-    models: UKGE | str | Path | Sequence[UKGE | str | Path],
+    models: Models,
     dataset: Dataset,
     settings: EvidenceSettings,
     engine: str = "duckdb",

@@ -15,12 +15,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ukge.engines.base import Parameters
 from ukge.evidence.backbones import Backbone
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids
-from ukge.links import Link, Logistic, links
-from ukge.scoring import Scorer, scorers
+from ukge.models.links import Link, Logistic, links
+from ukge.models.parameters import Parameters
+from ukge.models.scorers import Scorer, scorers
 
 SWEEPS = 5
 """Times that the vectors of new entities which share facts are fitted in turn."""

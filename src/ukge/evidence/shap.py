@@ -9,8 +9,8 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from ukge.evidence.bit_vector_trees import goes_right
 from ukge.evidence.trees import Floats, Matrix, Trees
-from ukge.evidence.words import goes_right
 
 
 def expected_value(trees: Trees) -> float:

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge._version import __version__
-from ukge.engines.base import Parameters
 from ukge.errors import RunError
 from ukge.evidence.backbones import Backbone
 from ukge.evidence.bounds import Bounds
@@ -32,6 +31,7 @@ from ukge.evidence.trees import Trees
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
 from ukge.logic.weights import Prior
+from ukge.models.parameters import Parameters
 from ukge.storage import DAMAGED, Arrays, StoredArrays, save_arrays, sha256, write_atomically
 
 FORMAT = 3

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ukge.evidence.words import Words
+from ukge.evidence.bit_vector_trees import Words
 
 Matrix = npt.NDArray[np.float32]
 Floats = npt.NDArray[np.float64]

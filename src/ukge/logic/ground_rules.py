@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,14 +17,18 @@ from ukge.graph.uncertain import UncertainGraph
 from ukge.logic.rules import Rule
 
 
-class GroundArrays(NamedTuple):
-    """Ground rules as NumPy columns, as a trainer takes them: ids of the head, truth of the body, weight."""
+@dataclass(frozen=True)
+class GroundRules:
+    """Ground rules as a trainer takes them: ids of the head, truth of the body, weight of the rule."""
 
     head: npt.NDArray[np.int32]
     relation: npt.NDArray[np.int32]
     tail: npt.NDArray[np.int32]
-    body: npt.NDArray[np.float64]
-    weight: npt.NDArray[np.float64]
+    body: npt.NDArray[np.float32]
+    weight: npt.NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.head)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ class GroundingReport:
 
 
 @dataclass(frozen=True)
-class GroundRules:
+class Grounding:
     """Ground rules in memory (`table`) or in a Parquet file (`path`), with the rules they came from.
 
     Columns: head, relation, tail (ids), body (truth, eq. 6), weight, rule (place in `rules`), fact_1 … fact_3 (rows of
@@ -94,14 +98,17 @@ class GroundRules:
 
     def heads(self, graph: UncertainGraph) -> UncertainGraph:
         """Return the heads as facts whose confidence is the truth of their body: what a file of ground rules holds."""
-        found = self.arrays()
-        body = np.clip(found.body, 0.0, 1.0)
-        return UncertainGraph.from_ids(found.head, found.relation, found.tail, body, graph.entities, graph.relations)
+        head, relation, tail, body = self._columns("head", "relation", "tail", "body")
+        return UncertainGraph.from_ids(head, relation, tail, np.clip(body, 0.0, 1.0), graph.entities, graph.relations)
 
-    def arrays(self) -> GroundArrays:
+    def arrays(self) -> GroundRules:
         """Return what a trainer needs. Rules with a negated head are refused: their heads have upper bounds instead."""
+        head, relation, tail, body, weight = self._columns("head", "relation", "tail", "body", "weight")
+        return GroundRules(head, relation, tail, body.astype(np.float32), weight.astype(np.float32))
+
+    def _columns(self, *names: str) -> list[npt.NDArray[Any]]:
         negated = next((rule for rule in self.rules if rule.negated), None)
         if negated is not None:
             raise RuleError(f"a trainer takes rules with positive heads only:\n  {negated}")
-        table = self.read(GroundArrays._fields)
-        return GroundArrays(*(table[name].to_numpy() for name in GroundArrays._fields))
+        table = self.read(names)
+        return [table[name].to_numpy() for name in names]

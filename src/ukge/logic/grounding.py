@@ -17,11 +17,11 @@ from ukge.graph.uncertain import UncertainGraph
 from ukge.logic.engine import Engine, using
 from ukge.logic.estimate import estimates
 from ukge.logic.facts import FactTables, fact_tables, relation_ids
-from ukge.logic.ground_rules import GroundingReport, GroundRules, RuleGrounding
+from ukge.logic.ground_rules import Grounding, GroundingReport, RuleGrounding
 from ukge.logic.joins import Shape, bindings, bodies_table, shaped
 from ukge.logic.output import replacing
 from ukge.logic.rules import LONGEST_BODY, Rule
-from ukge.steps import Steps, Tell
+from ukge.progress.steps import Steps, Tell
 
 SCHEMA = pa.schema(
     [
@@ -71,7 +71,7 @@ def ground(
     out: str | Path | None = None,
     engine: str | Engine = "duckdb",
     tell: Tell | None = None,
-) -> GroundRules:
+) -> Grounding:
     """Fill the bodies of rules with strong facts and return the ground rules, sorted by rule, head and facts.
 
     How many there are is estimated first: rules are taken by falling weight as long as they fit the budget, and the
@@ -90,7 +90,7 @@ def ground_on(
     settings: GroundingSettings,
     out: Path | None = None,
     tell: Tell | None = None,
-) -> GroundRules:
+) -> Grounding:
     """Ground rules on tables that are already loaded."""
     steps = Steps(tell, STEPS)
     steps.begin(ESTIMATING)
@@ -119,7 +119,7 @@ def ground_on(
         RuleGrounding(rule, expected[number], pruned=pruned.get(number), **counts.get(number, {}))
         for number, rule in enumerate(rules)
     )
-    return GroundRules(tuple(rules), GroundingReport(settings.budget, told, size), table, out)
+    return Grounding(tuple(rules), GroundingReport(settings.budget, told, size), table, out)
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def implied_heads(
     heads = graph[:0]
     for _ in range(rounds):
         known = concat([graph, heads])
-        found = ground(known, positive, asked, engine=engine).arrays()
-        new = UncertainGraph.from_ids(*found[:4], graph.entities, graph.relations)
+        found = ground(known, positive, asked, engine=engine)
+        new = found.heads(graph)
         heads = concat([heads, new[best_rows(new)]])
     return heads

@@ -19,7 +19,7 @@ from ukge.logic.longer import three_steps
 from ukge.logic.measures import ScoredRule, measure_on
 from ukge.logic.rules import Atom, Rule
 from ukge.logic.weights import Prior, learn_prior, learn_weights
-from ukge.steps import Steps, Tell
+from ukge.progress.steps import Steps, Tell
 
 NO_WALKS = Walks([], 0, 0, None, 0)
 

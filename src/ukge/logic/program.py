@@ -13,7 +13,7 @@ from ukge.graph.keys import triple_keys
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.logic.engine import Engine
 from ukge.logic.facts import best_rows, fact_tables
-from ukge.logic.ground_rules import GroundRules
+from ukge.logic.ground_rules import Grounding
 from ukge.logic.grounding import FACTS, GroundingSettings, ground_on
 from ukge.logic.hlmrf import Floats, HingeProgram, Indices
 from ukge.logic.rules import Rule
@@ -31,7 +31,7 @@ class GroundProgram:
 
     targets: UncertainGraph
     hinges: HingeProgram
-    grounded: GroundRules
+    grounded: Grounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def ground_program(
     return GroundProgram(variables, hinges, grounded)
 
 
-def _rule_hinges(grounded: GroundRules, atoms: UncertainGraph, n_observed: int) -> HingeProgram:
+def _rule_hinges(grounded: Grounding, atoms: UncertainGraph, n_observed: int) -> HingeProgram:
     """Write body − head (for a negated head: body + head − 1) as a·y + c over the targets y."""
     table = grounded.read()
     number = table["rule"].to_numpy()

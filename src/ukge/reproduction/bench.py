@@ -22,7 +22,7 @@ from ukge.reproduction.jobs import CLEAN, PAPER
 from ukge.reproduction.outcomes import Trivial, figures_of, fingerprints, read_json, write_json
 from ukge.reproduction.published import published
 from ukge.reproduction.recipes import Recipes
-from ukge.variants import paper_tau
+from ukge.settings.variants import paper_tau
 
 WHOLE_STRONG = 0.9
 """τ at which the hit ratios of the whole graph come closest to the paper's (see docs/rules.md)."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ukge.errors import ConfigError
+from ukge.learning.rule_sources import MINED
 from ukge.reproduction.recipes import ABLATION, MAIN, RANKING, Recipes, contestants
-from ukge.rule_sources import MINED
 
 PAPER, RULES, CLEAN = "paper", "rules", "clean"
 PARTS = (PAPER, RULES, CLEAN)

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ukge.config import Config
 from ukge.evaluation.case_study import Case, Tail
 from ukge.evaluation.evaluate import Row
 from ukge.graph.dataset import Dataset
+from ukge.settings.config import Config
 from ukge.storage import write_atomically
 
 FORMAT = 1

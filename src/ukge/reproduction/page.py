@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ukge.config import Config
 from ukge.reproduction import ablation, leaks, tables
 from ukge.reproduction.document import Block, Bullets, Cell, Section, grid, markdown
 from ukge.reproduction.recipes import MAIN, RANKING, Recipes, contestants
 from ukge.reproduction.reproduce import Reproduction
+from ukge.settings.config import Config
 
 TITLE = "The paper's tables, reproduced"
 

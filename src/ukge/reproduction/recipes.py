@@ -14,11 +14,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ukge.config import Config
 from ukge.errors import ConfigError, as_written
+from ukge.learning.rule_sources import MINED, OWN
 from ukge.registry import Registry
-from ukge.rule_sources import MINED, OWN
-from ukge.variants import paper_tau, variants
+from ukge.settings.config import Config
+from ukge.settings.variants import paper_tau, variants
 
 MAIN, RANKING = "main", "ranking"
 WORDS = ("remarks", "tried")

@@ -10,18 +10,18 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from ukge.config import Config
 from ukge.errors import ConfigError, RunError
-from ukge.estimator import UKGE
 from ukge.evaluation.case_study import study
 from ukge.evaluation.evaluate import measure
+from ukge.learning.estimator import UKGE
+from ukge.learning.train import EpochEvent
 from ukge.reproduction.bench import NO_BOOTSTRAP, Bench, GraphFindings, graph_name
 from ukge.reproduction.jobs import CLEAN, PAPER, PARTS, Job, planned
 from ukge.reproduction.outcomes import Outcome, Trivial, comparable, figures_of, fingerprints
 from ukge.reproduction.recipes import PAPER_MODELS, Recipes, recipes_for
 from ukge.reproduction.running import FINISHED, MISSING, OTHER, set_aside, standing, trained
-from ukge.runs import Run
-from ukge.train import EpochEvent
+from ukge.runs.directory import Run
+from ukge.settings.config import Config
 
 SHOWN_TAILS = 4
 KEPT, EVALUATED, RESUMED, TRAINED, LEFT_OUT, FAILED = "kept", "evaluated", "resumed", "trained", "left out", "failed"

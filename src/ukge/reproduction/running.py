@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ukge.config import Config
 from ukge.errors import RunError
-from ukge.estimator import UKGE
 from ukge.graph.dataset import Dataset
+from ukge.learning.estimator import UKGE
+from ukge.learning.train import Callback
 from ukge.reproduction.jobs import Job
 from ukge.reproduction.outcomes import comparable
 from ukge.reproduction.recipes import contestants
-from ukge.runs import Run
-from ukge.train import Callback
+from ukge.runs.directory import Run
+from ukge.settings.config import Config
 
 MISSING, UNFINISHED, FINISHED, OTHER = "missing", "unfinished", "finished", "other"
 

@@ -26,7 +26,7 @@ from ukge.reproduction.outcomes import Outcome
 from ukge.reproduction.published import PublishedCase, PublishedTail, published
 from ukge.reproduction.recipes import MAIN, PAPER_MODELS, RANKING, contestants
 from ukge.reproduction.reproduce import GraphResults
-from ukge.variants import variant
+from ukge.settings.variants import variant
 
 ELSEWHERE = {"beurre": "BEUrRE (2021)"}
 """Models that were published under the same protocol and are not trained here."""

@@ -15,8 +15,8 @@ from ukge.evaluation.calibration import Calibration, Reliability, calibration, r
 from ukge.graph.audit import Audit, audit
 from ukge.graph.dataset import Dataset
 from ukge.graph.uncertain import UncertainGraph, concat
-from ukge.predict import dataset_of
-from ukge.runs import Run
+from ukge.runs.directory import Run
+from ukge.runs.opened import dataset_of
 from ukge.serve.bounds import ErrorBounds, negatives_like
 from ukge.serve.deadlines import Later, one_after_another
 from ukge.serve.evidence_opinion import EvidenceOpinion

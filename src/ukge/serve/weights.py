@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from ukge.errors import RunError
-from ukge.links import Link, links
-from ukge.runs import Run
-from ukge.scoring import Scorer, scorers
+from ukge.models.links import Link, links
+from ukge.models.scorers import Scorer, scorers
+from ukge.runs.directory import Run
 from ukge.storage import DAMAGED, StoredArrays
 
 Ids = npt.NDArray[np.integer[Any]]

@@ -1,0 +1,72 @@
+"""What training will need, before it takes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import psutil
+
+from ukge.errors import ConfigError
+from ukge.models.scorers import scorers
+from ukge.settings.config import Config
+
+FLOAT = 4
+MOMENTS = {"adam": 2.0, "lazy-adam": 2.0, "adagrad": 1.0, "rowwise-adagrad": 0.0}
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEstimate:
+    """Bytes by purpose."""
+
+    parameters: int
+    optimiser: int
+    best: int
+    data: int
+    batch: int
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return self.parameters + self.optimiser + self.best + self.data + self.batch
+
+
+def estimate(config: Config, n_entities: int, n_relations: int, n_facts: int, n_rules: int = 0) -> MemoryEstimate:
+    """Return what training with `config` on a graph of this size needs at its peak."""
+    scorer = scorers.get(config.model.scorer)
+    width = scorer.entity_width(config.model.dim)
+    relations = FLOAT * n_relations * scorer.relation_width(config.model.dim)
+    table = FLOAT * n_entities * width + relations
+    held = relations if config.runtime.memory_map else table
+    moments = MOMENTS.get(config.optimiser.optimiser, 2.0)
+    sampling, size = config.sampling, config.optimiser.batch_size
+    drawn = {"none": 0, "exhaustive": 2 * n_entities}.get(sampling.sampler, 2 * sampling.negatives)
+    batch = FLOAT * size * (6 * width + 4 * drawn)
+    return MemoryEstimate(
+        parameters=held,
+        optimiser=int(moments * table),
+        best=held,
+        data=n_facts * (3 * 4 + 4 + 8) + n_rules * (3 * 4 + 8),
+        batch=batch,
+    )
+
+
+def refuse_if_too_large(needed: MemoryEstimate, available: int | None = None) -> None:
+    """Raise `ConfigError` with a suggestion if the machine has less memory free than training needs."""
+    free = psutil.virtual_memory().available if available is None else available
+    if needed.total <= free:
+        return
+    tables = needed.parameters + needed.optimiser + needed.best
+    raise ConfigError(
+        f"training needs about {_size(needed.total)} of memory, and {_size(free)} are free "
+        f"(weights {_size(needed.parameters)}, optimiser {_size(needed.optimiser)}, best weights {_size(needed.best)}, "
+        f"facts {_size(needed.data)}, batch {_size(needed.batch)})",
+        hint=(
+            "Lower ‹batch_size› or ‹negatives›, or choose ‹sampler='shared'›."
+            if needed.batch > tables
+            else "Lower ‹dim›, choose ‹optimiser='rowwise-adagrad'› (one number per row), or ‹memory_map=True›."
+        ),
+    )
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes / 2**30:.1f} GiB" if n_bytes >= 2**30 else f"{n_bytes / 2**20:.0f} MiB"

@@ -1,0 +1,256 @@
+"""The joint objective (eq. 15): terms over the scores of one batch, each a mean, added up.
+
+Every engine minimises the same sum with the same means, so a weight keeps its meaning whatever the batch size and the
+number of negatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from ukge.errors import ConfigError
+from ukge.learning.sampling import Facts, Negatives
+from ukge.learning.softmax import log_total
+from ukge.models.links import Link
+from ukge.models.scorers import Scorer
+from ukge.registry import Registry
+from ukge.settings.config import ObjectiveConfig
+
+
+class RuleBatch(NamedTuple):
+    """Ground rules drawn for a batch: their heads, the truth values of their bodies, and their rules' weights."""
+
+    facts: Facts
+    body: Tensor
+    weight: Tensor
+
+
+class Batch(NamedTuple):
+    """Observed facts with their confidences, and the unseen facts and ground rules that were drawn for them."""
+
+    facts: Facts
+    confidence: Tensor
+    negatives: Negatives | None = None
+    rules: RuleBatch | None = None
+
+    def entity_ids(self) -> list[Tensor]:
+        """Return the ids of the entities that scoring needs, in its order: one look-up of rows has one gradient."""
+        ids = [self.facts.head, self.facts.tail]
+        if self.negatives is not None:
+            ids += self.negatives.entities
+        if self.rules is not None:
+            ids += [self.rules.facts.head, self.rules.facts.tail]
+        return ids
+
+
+@dataclass(frozen=True)
+class BatchScores:
+    """All that the terms of the objective see of a batch: scores and rows, never the model.
+
+    `link` maps plausibilities to f(l) as the loss takes it.
+    """
+
+    link: Callable[[Tensor], Tensor]
+    plausibility: Tensor
+    confidence: Tensor
+    rows: tuple[Tensor, ...]
+    unseen_plausibility: Tensor | None = None
+    unseen_counts: Tensor | None = None
+    rule_plausibility: Tensor | None = None
+    rules: RuleBatch | None = None
+
+    def unseen_mean(self, values: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return the mean of a function of the unseen facts' plausibilities (b, m) over the entries that count."""
+        if self.unseen_plausibility is None:
+            return self.plausibility.new_zeros(())
+        loss = values(self.unseen_plausibility)
+        if self.unseen_counts is None:
+            return loss.mean()
+        return (loss * self.unseen_counts).sum() / self.unseen_counts.sum().clamp(min=1)
+
+
+class Term(Protocol):
+    """One summand of the objective."""
+
+    @property
+    def name(self) -> str:
+        """The name under which its values are reported."""
+
+    def value(self, scores: BatchScores) -> Tensor:
+        """Return the term's value on a batch, its weight included."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """J⁺, on observed facts (eq. 13)."""
+
+    name: str = "observed"
+
+    def value(self, scores: BatchScores) -> Tensor:
+        """Return the mean over the batch's facts of (f(l) − s)²."""
+        return (scores.link(scores.plausibility) - scores.confidence).square().mean()
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """The prior rule ¬l on unseen facts (eq. 12 and 14)."""
+
+    weight: float
+    name: str = "unseen"
+
+    def value(self, scores: BatchScores) -> Tensor:
+        """Return the weight × the mean over the batch's unseen facts of f(l)²."""
+        return self.weight * scores.unseen_mean(lambda g: scores.link(g).square())
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Ground rules, and the prior rule ¬l on their heads (eq. 10 and 14)."""
+
+    weight: float
+    prior: float
+    name: str = "rules"
+
+    def value(self, scores: BatchScores) -> Tensor:
+        """Return, over the batch's ground rules, weight × mean of (w_γ·max(0, body − f))² + prior × mean of f²."""
+        if scores.rules is None or scores.rule_plausibility is None:
+            return scores.plausibility.new_zeros(())
+        estimate = scores.link(scores.rule_plausibility)
+        distance = (scores.rules.body - estimate).clamp(min=0.0)
+        return self.weight * (scores.rules.weight * distance).square().mean() + self.prior * estimate.square().mean()
+
+
+@dataclass(frozen=True)
+class L2:
+    """The regulariser, on the rows of the batch's observed facts."""
+
+    weight: float
+    name: str = "l2"
+
+    def value(self, scores: BatchScores) -> Tensor:
+        """Return λ × the mean over the batch's facts of ½(‖h‖² + ‖r‖² + ‖t‖²); without r where r is angles."""
+        squares = torch.stack([rows.square().sum() for rows in scores.rows]).sum()
+        return self.weight * 0.5 * squares / len(scores.plausibility)
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """The logistic loss of deterministic baselines: on plausibilities, blind to confidences."""
+
+    weight: float
+    name: str = "logistic"
+
+    def value(self, scores: BatchScores) -> Tensor:
+        """Return the mean of softplus(−g) over facts + weight × the mean of softplus(g) over unseen facts."""
+        observed = functional.softplus(-scores.plausibility).mean()
+        return observed + self.weight * scores.unseen_mean(functional.softplus)
+
+
+@dataclass(frozen=True)
+class Margin:
+    """The margin loss of deterministic baselines: on plausibilities, blind to confidences."""
+
+    margin: float
+    name: str = "margin"
+
+    def value(self, scores: BatchScores) -> Tensor:
+        """Return the mean over facts l and their unseen facts l⁻ of max(0, γ − g(l) + g(l⁻))."""
+        return scores.unseen_mean(lambda g: (self.margin - scores.plausibility[:, None] + g).clamp(min=0.0))
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """Each fact among those that share its query, head or tail side: with every entity as an unseen one, 1-vs-all."""
+
+    name: str = "softmax"
+
+    def value(self, scores: BatchScores) -> Tensor:
+        """Return the mean over facts of s × Σ over both sides of log(e^g + Σ e^g⁻) − g."""
+        unseen, own = scores.unseen_plausibility, scores.plausibility
+        if unseen is None:
+            return own.new_zeros(())
+        counts = None if scores.unseen_counts is None else scores.unseen_counts.view(len(own), 2, -1)
+        missed = torch.logaddexp(log_total(unseen.view(len(own), 2, -1), counts), own[:, None]) - own[:, None]
+        return (scores.confidence * missed.sum(dim=1)).mean()
+
+
+losses: Registry[Callable[[ObjectiveConfig, bool], list[Term]]] = Registry("loss")
+"""What is asked of observed and unseen facts, by name: functions of the settings and whether there are unseen facts."""
+
+
+@losses.register("squared")
+def _squared(config: ObjectiveConfig, unseen: bool) -> list[Term]:
+    return [Observed(), Unseen(config.negative_weight)] if unseen and config.negative_weight else [Observed()]
+
+
+@losses.register("logistic")
+def _logistic(config: ObjectiveConfig, unseen: bool) -> list[Term]:
+    return [Logistic(config.negative_weight if unseen else 0.0)]
+
+
+@losses.register("margin")
+def _margin(config: ObjectiveConfig, unseen: bool) -> list[Term]:
+    if not unseen:
+        raise ConfigError("the margin loss needs unseen facts", hint="Choose another sampler than 'none'.")
+    return [Margin(config.margin)]
+
+
+@losses.register("softmax")
+def _softmax(config: ObjectiveConfig, unseen: bool) -> list[Term]:  # noqa: ARG001
+    if not unseen:
+        raise ConfigError("the softmax loss needs unseen facts", hint="Choose another sampler than 'none'.")
+    return [Softmax()]
+
+
+def build_objective(config: ObjectiveConfig, *, unseen: bool, rules: bool) -> list[Term]:
+    """Return the terms that take part, given whether batches have unseen facts (else UKGE n−) and rules (else UKGE p−).
+
+    A term whose weight is 0 is left out.
+    """
+    terms = losses.get(config.loss)(config, unseen)
+    if rules and (config.rule_weight or config.rule_prior):
+        terms.append(Rules(config.rule_weight, config.rule_prior))
+    if config.l2:
+        terms.append(L2(config.l2))
+    return terms
+
+
+class Weights(NamedTuple):
+    """What the scores of a batch are computed from: rows of `Batch.entity_ids`, the relations' table, w and b."""
+
+    entity_rows: Tensor
+    relation: Tensor
+    link: Tensor
+
+
+def score_batch(scorer: Scorer, link: Link, weights: Weights, batch: Batch) -> BatchScores:
+    """Score a batch's facts, unseen facts and ground rules."""
+    head, tail, *rows = torch.split_with_sizes(weights.entity_rows, [len(ids) for ids in batch.entity_ids()])
+    relation = weights.relation.index_select(0, batch.facts.relation)
+    tail_query = scorer.tail_query(head, relation)
+    unseen = by_rules = None
+    if batch.rules is not None:
+        *rows, rule_head, rule_tail = rows
+        kinds = weights.relation.index_select(0, batch.rules.facts.relation)
+        by_rules = scorer.plausibility(rule_head, kinds, rule_tail)
+    if batch.negatives is not None:
+        head_query = scorer.head_query(relation, tail)
+        unseen = batch.negatives.plausibility(scorer, head_query, tail_query, *rows)
+    weight, bias = weights.link.unbind()
+    return BatchScores(
+        link=lambda plausibility: link.forward(plausibility, weight, bias),
+        plausibility=scorer.compare(tail_query, tail),
+        confidence=batch.confidence,
+        # Angles are left alone: shrinking a rotation towards no rotation is no regularisation.
+        rows=(head, tail) if scorer.phases else (head, relation, tail),
+        unseen_plausibility=unseen,
+        unseen_counts=None if batch.negatives is None else batch.negatives.counts,
+        rule_plausibility=by_rules,
+        rules=batch.rules,
+    )

@@ -1,0 +1,199 @@
+"""Which facts, unseen facts and ground rules a batch sees. An epoch's draws depend on the seed and its number alone."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from ukge.learning.corruption import Side
+from ukge.learning.training_data import TrainingData
+from ukge.models.scorers import Scorer
+from ukge.registry import Registry
+from ukge.settings.config import SamplingConfig
+
+
+class Facts(NamedTuple):
+    """Facts by id, as int64 tensors on one device."""
+
+    head: Tensor
+    relation: Tensor
+    tail: Tensor
+
+
+def epoch_order(n_facts: int, seed: int, epoch: int) -> npt.NDArray[np.int64]:
+    """Return the order in which an epoch visits the facts."""
+    return np.random.Generator(np.random.Philox(key=[seed, epoch])).permutation(n_facts)
+
+
+def epoch_generator(seed: int, epoch: int, device: torch.device) -> torch.Generator:
+    """Return the source of an epoch's draws."""
+    mixed = np.random.SeedSequence([seed, epoch]).generate_state(1, np.uint64)[0]
+    return torch.Generator(device=device).manual_seed(int(mixed))
+
+
+def rule_count(n_facts: int, rules_per_fact: float) -> int:
+    """Return how many ground rules go with a batch of facts: at least one, unless none are wanted."""
+    return max(1, round(rules_per_fact * n_facts)) if rules_per_fact > 0 else 0
+
+
+class Negatives(ABC):
+    """The unseen facts of a batch of b facts: m of them for each, by another head or another tail."""
+
+    counts: Tensor | None
+    """Which of the (b, m) entries count; None where all do."""
+
+    @property
+    @abstractmethod
+    def entities(self) -> list[Tensor]:
+        """Ids of the entities whose rows `plausibility` needs, one tensor for each of its arguments."""
+
+    @abstractmethod
+    def plausibility(self, scorer: Scorer, head_query: Tensor, tail_query: Tensor, *rows: Tensor) -> Tensor:
+        """Return g of every unseen fact, (b, m): first those with another head, then those with another tail."""
+
+
+@dataclass(frozen=True)
+class PerFact(Negatives):
+    """Each fact has its own `(b, n)` heads and `(b, n)` tails."""
+
+    heads: Tensor
+    tails: Tensor
+    counts: Tensor | None = None
+
+    @property
+    def entities(self) -> list[Tensor]:
+        """The heads of all facts, and their tails."""
+        return [self.heads.flatten(), self.tails.flatten()]
+
+    def plausibility(self, scorer: Scorer, head_query: Tensor, tail_query: Tensor, *rows: Tensor) -> Tensor:
+        """Compare each query with its own candidates."""
+        heads, tails = rows
+        by_head = scorer.compare(head_query[:, None], heads.view(*self.heads.shape, -1))
+        by_tail = scorer.compare(tail_query[:, None], tails.view(*self.tails.shape, -1))
+        return torch.cat([by_head, by_tail], dim=1)
+
+
+@dataclass(frozen=True)
+class PerBatch(Negatives):
+    """All facts share `(n,)` heads and `(n,)` tails."""
+
+    heads: Tensor
+    tails: Tensor
+    counts: Tensor | None = None
+
+    @property
+    def entities(self) -> list[Tensor]:
+        """The heads and the tails."""
+        return [self.heads, self.tails]
+
+    def plausibility(self, scorer: Scorer, head_query: Tensor, tail_query: Tensor, *rows: Tensor) -> Tensor:
+        """Compare every query with every candidate of its side."""
+        heads, tails = rows
+        return torch.cat([scorer.compare_all(head_query, heads), scorer.compare_all(tail_query, tails)], dim=1)
+
+
+@dataclass(frozen=True)
+class Everyone(Negatives):
+    """All entities, as heads and as tails of each fact."""
+
+    everyone: Tensor
+    counts: Tensor | None = None
+
+    @property
+    def entities(self) -> list[Tensor]:
+        """All entities, once for both sides."""
+        return [self.everyone]
+
+    def plausibility(self, scorer: Scorer, head_query: Tensor, tail_query: Tensor, *rows: Tensor) -> Tensor:
+        """Compare every query with every entity."""
+        (everyone,) = rows
+        return torch.cat([scorer.compare_all(head_query, everyone), scorer.compare_all(tail_query, everyone)], dim=1)
+
+
+class Sampler(ABC):
+    """Draws the unseen facts of a batch from the training data."""
+
+    draws: ClassVar[bool] = True
+    """Whether there are unseen facts at all."""
+
+    def __init__(self, data: TrainingData, config: SamplingConfig, device: torch.device) -> None:
+        self.n_entities = data.n_entities
+        self.negatives = config.negatives
+        self.heads = Side(data.tail, data.relation, data.head, data, config, device)
+        self.tails = Side(data.head, data.relation, data.tail, data, config, device)
+
+    @abstractmethod
+    def sample(self, facts: Facts, generator: torch.Generator) -> Negatives | None:
+        """Return the unseen facts for a batch of observed ones, or None if there are to be none."""
+
+
+samplers: Registry[Callable[[TrainingData, SamplingConfig, torch.device], Sampler]] = Registry("sampler")
+
+
+@samplers.register("independent")
+class Independent(Sampler):
+    """Each fact gets its own corrupted heads and its own corrupted tails, as in the paper."""
+
+    def sample(self, facts: Facts, generator: torch.Generator) -> Negatives:
+        """Return `negatives` heads and `negatives` tails per fact."""
+        heads, heads_count = self.heads.draw_each(facts.tail, facts.relation, self.negatives, generator)
+        tails, tails_count = self.tails.draw_each(facts.head, facts.relation, self.negatives, generator)
+        return PerFact(heads, tails, _joined(heads_count, tails_count, heads.shape))
+
+
+@samplers.register("shared")
+class Shared(Sampler):
+    """All facts of a batch share one set of heads and one of tails, so that scoring is a matrix product.
+
+    What is filtered or out of a fact's range is masked. With `in_range`, candidates come from the ranges of the batch's
+    own relations.
+    """
+
+    def sample(self, facts: Facts, generator: torch.Generator) -> Negatives:
+        """Return `negatives` heads and `negatives` tails for the whole batch."""
+        pick = torch.randint(len(facts.head), (2, self.negatives), generator=generator, device=facts.head.device)
+        heads = self.heads.draw(facts.relation[pick[0]], generator)
+        tails = self.tails.draw(facts.relation[pick[1]], generator)
+        heads_count = self.heads.which_count(facts.tail, facts.relation, heads)
+        tails_count = self.tails.which_count(facts.head, facts.relation, tails)
+        return PerBatch(heads, tails, _joined(heads_count, tails_count, (len(facts.head), self.negatives)))
+
+
+@samplers.register("exhaustive")
+class Exhaustive(Sampler):
+    """Every entity but the fact's own is its corrupted head and its corrupted tail (1-vs-all).
+
+    A batch holds two plausibilities per fact and entity.
+    """
+
+    def sample(self, facts: Facts, generator: torch.Generator) -> Negatives:  # noqa: ARG002
+        """Return all entities on both sides."""
+        heads = self.heads.who_counts(facts.tail, facts.relation, facts.head)
+        tails = self.tails.who_counts(facts.head, facts.relation, facts.tail)
+        everyone = torch.arange(self.n_entities, device=facts.head.device)
+        return Everyone(everyone, torch.cat([heads, tails], dim=1))
+
+
+@samplers.register("none")
+class Nothing(Sampler):
+    """No unseen facts at all (UKGE n−)."""
+
+    draws = False
+
+    def sample(self, facts: Facts, generator: torch.Generator) -> None:
+        """Return nothing."""
+
+
+def _joined(heads: Tensor | None, tails: Tensor | None, shape: tuple[int, ...]) -> Tensor | None:
+    given = heads if heads is not None else tails
+    if given is None:
+        return None
+    all_count = torch.ones(shape, dtype=torch.bool, device=given.device)
+    return torch.cat([all_count if heads is None else heads, all_count if tails is None else tails], dim=1)

@@ -1,0 +1,223 @@
+"""The only training loop: epochs, validation, early stopping, checkpoints, resume."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+import numpy as np
+
+from ukge.errors import DataError, RunError
+from ukge.graph.uncertain import FactArrays, UncertainGraph
+from ukge.learning.collapse import find_collapse
+from ukge.learning.engines import engines
+from ukge.learning.engines.base import EpochResult
+from ukge.learning.keepers import InMemory, Keeper
+from ukge.learning.mapped import Mapped, copy_rows, mapped_table
+from ukge.learning.memory import estimate, refuse_if_too_large
+from ukge.learning.training_data import TrainingData
+from ukge.learning.validation import Metric, Validation, metrics
+from ukge.logic.ground_rules import GroundRules
+from ukge.models.links import links
+from ukge.models.model import init
+from ukge.models.parameters import Parameters
+from ukge.models.scorers import scorers
+from ukge.runs.directory import Progress, Run
+from ukge.runs.trained import Callback, EpochEvent, Trained
+from ukge.settings.config import Config
+
+__all__ = ["Callback", "EpochEvent", "Loop", "Trained", "learnable", "train", "training_data"]
+
+
+def training_data(train: UncertainGraph, config: Config, rules: GroundRules | None = None) -> TrainingData:
+    """Return what the engine learns from; with `strong_only`, the strong facts as if they were certain."""
+    return learnable(train.facts("numpy", names=False), train.n_entities, train.n_relations, config, rules)
+
+
+def learnable(
+    facts: FactArrays, n_entities: int, n_relations: int, config: Config, rules: GroundRules | None = None
+) -> TrainingData:
+    """Return what the engine learns from, as `training_data` does, given facts by id."""
+    if config.sampling.strong_only:
+        strong = facts.confidence > config.sampling.tau
+        facts = FactArrays(*(column[strong] for column in facts))
+        if len(facts.head) == 0:
+            raise DataError(
+                f"no training fact is strong: none has a confidence above τ = {config.sampling.tau:g}",
+                hint="Lower ‹tau›.",
+            )
+    if len(facts.head) == 0:
+        raise DataError("there are no training facts")
+    confidence = np.ones(len(facts.head)) if config.sampling.strong_only else facts.confidence
+    return TrainingData(
+        np.ascontiguousarray(facts.head),
+        np.ascontiguousarray(facts.relation),
+        np.ascontiguousarray(facts.tail),
+        confidence.astype(np.float32),
+        n_entities,
+        n_relations,
+        rules,
+    )
+
+
+def train(
+    train_facts: UncertainGraph,
+    val_facts: UncertainGraph,
+    config: Config,
+    *,
+    rules: GroundRules | None = None,
+    run: Run | None = None,
+    resume: bool = False,
+    callbacks: Iterable[Callback] = (),
+    on_facts: Callable[[int], None] | None = None,
+) -> Trained:
+    """Train until the validation metric stops improving, and return the best epoch's weights.
+
+    With a `run`, every epoch is traced and checkpoints are written; with `resume`, training goes on from the last
+    checkpoint and ends with the same weights as a run that was never interrupted.
+    """
+    data = training_data(train_facts, config, rules)
+    metric = metrics.get(config.stopping.metric)
+    validation = Validation(train_facts, val_facts, config.sampling.tau, config.runtime.seed)
+    judge = metric(validation)
+    n_rules = 0 if rules is None else len(rules)
+    refuse_if_too_large(estimate(config, data.n_entities, data.n_relations, len(data), n_rules))
+    scorer = scorers.get(config.model.scorer)
+    links.get(config.model.link)
+    mapped = config.runtime.memory_map
+    restored = run.load_checkpoint(mapped=mapped) if run is not None and resume else None
+    dim, table = config.model.dim, None
+    if mapped:
+        table = mapped_table(run, "entity", (data.n_entities, scorer.entity_width(dim)))
+    if restored is None:
+        scale, seed = config.model.init_scale, config.runtime.seed
+        parameters = init(scorer, data.n_entities, data.n_relations, dim, scale, seed, table)
+        best, progress = None, Progress()
+    else:
+        parameters, state, best, progress = restored
+        if table is not None:
+            copy_rows(parameters.entity, table)
+            parameters = Parameters(table, parameters.relation, parameters.link)
+    engine = engines.get(config.runtime.engine)(parameters, data, config)
+    if restored is not None:
+        engine.load_state(state)
+    if run is not None:
+        run.truncate_trace(progress.epoch)
+    keeper = Mapped(engine, config, run, best) if mapped and run is not None else InMemory(engine, config, run, best)
+    return Loop(config, engine, judge, keeper, list(callbacks), on_facts, progress, validation).run_to_end()
+
+
+class Runner(Protocol):
+    """What the loop drives: an engine, or one rank of several that train together."""
+
+    def epoch(self, number: int, on_facts: Callable[[int], None] | None = None) -> EpochResult:
+        """Run epoch `number` (from 0)."""
+
+
+class Loop:
+    """One training: epochs of an engine until a metric stops improving, with a keeper of the weights.
+
+    `validation` are the facts by which it is seen in the end whether anything was learnt; None on a rank without any.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        engine: Runner,
+        metric: Metric,
+        keeper: Keeper,
+        callbacks: list[Callback],
+        on_facts: Callable[[int], None] | None,
+        progress: Progress,
+        validation: Validation | None,
+    ) -> None:
+        self.config = config
+        self.engine = engine
+        self.metric = metric
+        self.keeper = keeper
+        self.callbacks = callbacks
+        self.on_facts = on_facts
+        self.progress = progress
+        self.validation = validation
+        self.events: list[EpochEvent] = []
+        self.began = time.monotonic()
+
+    def run_to_end(self) -> Trained:
+        """Run the epochs that are left and return what they found."""
+        stopping = self.config.stopping
+        while not self.progress.finished:
+            self._epoch()
+            done = self.progress.epoch >= stopping.epochs or self.progress.stale >= stopping.patience
+            self.progress.finished = done
+            if done or self.keeper.due(self.config.runtime.checkpoint_seconds):
+                self.keeper.checkpoint(self.progress)
+        progress = self.progress
+        metric, best = stopping.metric, progress.best
+        weights = self.keeper.finish({"metric": metric, "best": best, "best_epoch": progress.best_epoch})
+        collapsed = None
+        if self.validation is not None:
+            collapsed = find_collapse(weights, self.config, self.validation, progress)
+        trained = Trained(
+            weights,
+            self.config,
+            metric,
+            best,
+            progress.best_epoch,
+            progress.epoch,
+            time.monotonic() - self.began,
+            self.events,
+            collapsed,
+        )
+        self.keeper.note(status="finished", result=trained.result())
+        return trained
+
+    def _epoch(self) -> None:
+        stopping, progress = self.config.stopping, self.progress
+        started = time.monotonic()
+        result = self.engine.epoch(progress.epoch, self.on_facts)
+        seconds = time.monotonic() - started
+        self._refuse_divergence(result)
+        progress.epoch += 1
+        progress.facts += result.facts
+        value = None
+        if progress.epoch % stopping.every == 0 or progress.epoch == stopping.epochs:
+            value = self._validate()
+        event = EpochEvent(
+            progress.epoch,
+            stopping.epochs,
+            dict(result.losses),
+            result.loss,
+            result.facts,
+            seconds,
+            stopping.metric,
+            value,
+            progress.best,
+            progress.best_epoch,
+        )
+        self.events.append(event)
+        self.keeper.trace(event.line())
+        for callback in self.callbacks:
+            callback(event)
+
+    def _validate(self) -> float:
+        value = self.metric.measure(self.keeper.predictor())
+        if self.metric.improves(value, self.progress.best):
+            self.progress.best, self.progress.best_epoch, self.progress.stale = value, self.progress.epoch, 0
+            self.keeper.keep_best(self.progress)
+        else:
+            self.progress.stale += 1
+        return value
+
+    def _refuse_divergence(self, result: EpochResult) -> None:
+        if np.isfinite(result.loss):
+            return
+        kept = "nothing was kept"
+        if self.keeper.where is not None:
+            self.keeper.note(status="diverged")
+            kept = f"{self.keeper.where} keeps the last good checkpoint"
+        broken = ", ".join(f"{name} {value:g}" for name, value in result.losses.items() if not np.isfinite(value))
+        raise RunError(
+            f"training diverged in epoch {self.progress.epoch + 1}: {broken}; {kept}",
+            hint=f"Lower ‹lr› (now {self.config.optimiser.lr:g}) or ‹init_scale›, or raise ‹l2›.",
+        )

@@ -1,0 +1,220 @@
+"""A model is embeddings × scorer × link: how its weights start, and what they say about facts.
+
+Answers come from NumPy, which is there at once. What needs PyTorch, another device above all, is in `devices`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ukge.models.aligned import aligned_zeros
+from ukge.models.links import Identity, Link
+from ukge.models.parameters import Floats, Parameters
+from ukge.models.scorers import Scorer
+
+Ids = npt.NDArray[np.integer[Any]]
+
+BLOCK = 1 << 20
+"""Elements that a block of the initialisation, of looked-up rows or of scores may hold."""
+
+FACTS = 1 << 17
+"""Elements of the rows that are looked up at once for facts: few enough to stay in a cache."""
+
+MANY = 1 << 26
+"""Differences from which on PyTorch, whose threads share them, has distances done before NumPy."""
+
+BOUND = 2.0
+"""Deviations at which the initial normal distribution is cut off."""
+
+SAMPLE = 1024
+"""Random facts whose mean distance sets the link's first weight."""
+
+
+def init(
+    scorer: Scorer,
+    n_entities: int,
+    n_relations: int,
+    dim: int,
+    scale: float,
+    seed: int,
+    entity: Floats | None = None,
+) -> Parameters:
+    """Return initial weights: a truncated normal of deviation `scale`, and phases uniform on the circle.
+
+    The link starts with w = 1 and b = 0 for inner products. A distance starts with b = 1 and w one over the mean
+    distance of random facts, so that w·g + b is 0 on them and 1 at a distance of 0: plausibilities of −30 would find
+    the logistic link without a gradient. The entities' rows are written to `entity`, if that table is given.
+    """
+    rng = np.random.Generator(np.random.Philox(seed))
+    width = scorer.entity_width(dim)
+    table = aligned_zeros(n_entities, width) if entity is None else entity
+    for rows, values in normal_rows(rng, n_entities, width, scale):
+        table[rows] = values
+    return Parameters(table, *init_rest(rng, scorer, n_entities, n_relations, dim, scale, lambda ids: table[ids]))
+
+
+def init_rest(
+    rng: np.random.Generator,
+    scorer: Scorer,
+    n_entities: int,
+    n_relations: int,
+    dim: int,
+    scale: float,
+    entity_rows: Callable[[npt.NDArray[np.int64]], Floats],
+) -> tuple[Floats, Floats]:
+    """Return the relations' table and the link's w and b, drawn after the entities' rows, which are looked up by id."""
+    width = scorer.relation_width(dim)
+    if scorer.phases:
+        relation = rng.uniform(-np.pi, np.pi, (n_relations, width)).astype(np.float32)
+    else:
+        relation = aligned_zeros(n_relations, width)
+        for rows, values in normal_rows(rng, n_relations, width, scale):
+            relation[rows] = values
+    link = np.array([1.0, 0.0], dtype=np.float32)
+    if not scorer.inner_product:
+        ends = rng.integers(n_entities, size=2 * SAMPLE)
+        kinds = rng.integers(n_relations, size=SAMPLE)
+        drawn = Model(Parameters(entity_rows(ends), relation), scorer, Identity())
+        distance = -drawn.plausibility(np.arange(SAMPLE), kinds, np.arange(SAMPLE, 2 * SAMPLE)).mean()
+        link[:] = (1 / distance if distance > 0 else 1.0), 1.0
+    return relation, link
+
+
+def normal_rows(rng: np.random.Generator, rows: int, width: int, scale: float) -> Iterator[tuple[slice, Floats]]:
+    """Yield a table drawn from a truncated normal of deviation `scale`, block by block."""
+    for block in _blocks(rows, width):
+        values = rng.standard_normal((block.stop - block.start, width), dtype=np.float32)
+        while (outside := np.abs(values) > BOUND).any():
+            values[outside] = rng.standard_normal(int(outside.sum()), dtype=np.float32)
+        yield block, values * np.float32(scale)
+
+
+class Ranking(NamedTuple):
+    """The k best answers to each of n queries, best first: entity ids and confidences, both (n, k)."""
+
+    entity: npt.NDArray[np.int64]
+    confidence: Floats
+
+
+class Model:
+    """Weights that predict, by id. It reads `parameters` in place, so it follows their training."""
+
+    def __init__(self, parameters: Parameters, scorer: Scorer, link: Link) -> None:
+        self.scorer = scorer
+        self.link = link
+        self._entity: Any = parameters.entity
+        self._relation: Any = parameters.relation
+        self._link: Any = parameters.link
+
+    @property
+    def n_entities(self) -> int:
+        """How many entities can be an answer."""
+        return len(self._entity)
+
+    def plausibility(self, head: Ids, relation: Ids, tail: Ids) -> Floats:
+        """Return g(h, r, t) of each fact."""
+        out = np.empty(len(head), dtype=np.float32)
+        for rows, plausibility in self._plausibilities(head, relation, tail):
+            out[rows] = self._numbers(plausibility)
+        return out
+
+    def confidence(self, head: Ids, relation: Ids, tail: Ids) -> Floats:
+        """Return f(h, r, t) of each fact; with a bounded link, within [0, 1]."""
+        out = np.empty(len(head), dtype=np.float32)
+        for rows, plausibility in self._plausibilities(head, relation, tail):
+            out[rows] = self._numbers(self._predict(plausibility))
+        return out
+
+    def tail_scores(self, head: Ids, relation: Ids) -> Floats:
+        """Return for each query (h, r, ?) a score of every entity, (n, n_entities): a higher one ranks higher.
+
+        Scores are plausibilities turned the way of confidence, not confidences, which tie where a link is clamped.
+        """
+        return self._numbers(self._all_scores(self._tail_query(head, relation)))
+
+    def head_scores(self, relation: Ids, tail: Ids) -> Floats:
+        """Return for each query (?, r, t) a score of every entity, (n, n_entities), as `tail_scores` does."""
+        return self._numbers(self._all_scores(self._head_query(relation, tail)))
+
+    def rank_tails(self, head: Ids, relation: Ids, k: int) -> Ranking:
+        """Return the k best tails of each query (h, r, ?); all entities are candidates."""
+        return self._rank(len(head), k, lambda rows: self._tail_query(head[rows], relation[rows]))
+
+    def rank_heads(self, relation: Ids, tail: Ids, k: int) -> Ranking:
+        """Return the k best heads of each query (?, r, t); all entities are candidates."""
+        return self._rank(len(tail), k, lambda rows: self._head_query(relation[rows], tail[rows]))
+
+    def _plausibilities(self, head: Ids, relation: Ids, tail: Ids) -> Iterator[tuple[slice, Any]]:
+        for rows in _blocks(len(head), self._entity.shape[1], FACTS):
+            yield (
+                rows,
+                self.scorer.plausibility(
+                    self._rows(self._entity, head[rows]),
+                    self._rows(self._relation, relation[rows]),
+                    self._rows(self._entity, tail[rows]),
+                ),
+            )
+
+    def _predict(self, plausibility: Any) -> Any:
+        return self.link.predict(plausibility, self._link[0], self._link[1])
+
+    def _tail_query(self, head: Ids, relation: Ids) -> Any:
+        return self.scorer.tail_query(self._rows(self._entity, head), self._rows(self._relation, relation))
+
+    def _head_query(self, relation: Ids, tail: Ids) -> Any:
+        return self.scorer.head_query(self._rows(self._relation, relation), self._rows(self._entity, tail))
+
+    def _all_scores(self, query: Any) -> Any:
+        plausibility = self._compare_all(query)
+        return -plausibility if self.link.ranking_sign(float(self._link[0])) < 0 else plausibility
+
+    def _rank(self, n: int, k: int, query: Callable[[slice], Any]) -> Ranking:
+        k = min(k, self.n_entities)
+        found = Ranking(np.empty((n, k), dtype=np.int64), np.empty((n, k), dtype=np.float32))
+        sign = self.link.ranking_sign(float(self._link[0]))
+        for rows in _blocks(n, self.n_entities):
+            entity, scores = self._best(self._all_scores(query(rows)), k)
+            found.entity[rows] = self._numbers(entity)
+            found.confidence[rows] = self._numbers(self._predict(sign * scores))
+        return found
+
+    # What another device does otherwise.
+
+    def _rows(self, table: Any, ids: Ids) -> Any:
+        return table[ids]
+
+    def _compare_all(self, query: Any) -> Any:
+        if self.scorer.inner_product or query.size * self.n_entities < MANY:
+            return self.scorer.compare_all(query, self._entity)
+        from ukge.models.tensors import compare_by_torch  # noqa: PLC0415 — only what is worth its loading
+
+        return compare_by_torch(self.scorer, query, self._entity)
+
+    def _best(self, scores: Any, k: int) -> tuple[Any, Any]:
+        entity = best(scores, k)
+        return entity, np.take_along_axis(scores, entity, axis=1)
+
+    def _numbers(self, values: Any) -> npt.NDArray[Any]:
+        return np.asarray(values)
+
+
+def best(scores: Floats, k: int) -> npt.NDArray[np.int64]:
+    """Return the places of the k highest scores of each row, best first; of equal ones, the first comes first."""
+    k = min(k, scores.shape[1])
+    found = np.empty((len(scores), k), dtype=np.int64)
+    if k:
+        for row, own in zip(scores, found, strict=True):
+            least = np.partition(row, len(row) - k)[len(row) - k]
+            place = np.flatnonzero(~(row < least))
+            own[:] = place[np.argsort(-row[place], kind="stable")[:k]]
+    return found
+
+
+def _blocks(n: int, width: int, size: int | None = None) -> Iterator[slice]:
+    step = max(1, (size or BLOCK) // max(1, width))
+    for start in range(0, n, step):
+        yield slice(start, min(start + step, n))

@@ -1,0 +1,112 @@
+"""What a scorer is: a query for either missing entity, and a comparator between the query and a candidate."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ukge.models.arrays import Array, total
+from ukge.registry import Registry
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+BLOCK = 1 << 22
+"""Elements that one block of `Scorer.compare_all` may hold; NumPy's, which go through memory at every step, fewer."""
+
+FEW = 2
+"""Queries up to which a matrix product is as fast without BLAS, whose threads spin on for longer than it takes."""
+
+EPS = 1e-12
+"""Added below square roots, so that the gradient of a distance of 0 is finite."""
+
+
+class Scorer(ABC):
+    """A plausibility function g(h, r, t) without state, as pure functions on `(..., width)` arrays or tensors.
+
+    The plausibility of a fact is `compare(tail_query(h, r), t)`, and also `compare(head_query(r, t), h)`: training,
+    ranking and top-k search are one expression, whichever entity is missing.
+    """
+
+    inner_product: ClassVar[bool]
+    """Whether `compare` is the inner product, so that many candidates are one matrix product."""
+
+    phases: ClassVar[bool] = False
+    """Whether a relation's row holds angles in radians."""
+
+    entity_parts: ClassVar[tuple[str, ...]] = ("x",)
+    """What an entity's row holds, one after another, each of k numbers."""
+
+    relation_parts: ClassVar[tuple[str, ...]] = ("x",)
+    """What a relation's row holds, one after another, each of k numbers."""
+
+    def entity_width(self, dim: int) -> int:
+        """Return how many numbers an entity's row holds."""
+        return dim * len(self.entity_parts)
+
+    def relation_width(self, dim: int) -> int:
+        """Return how many numbers a relation's row holds."""
+        return dim * len(self.relation_parts)
+
+    @abstractmethod
+    def tail_query(self, head: Array, relation: Array) -> Array:
+        """Return the query of (h, r, ?), as wide as an entity's row."""
+
+    @abstractmethod
+    def head_query(self, relation: Array, tail: Array) -> Array:
+        """Return the query of (?, r, t), as wide as an entity's row."""
+
+    @abstractmethod
+    def compare(self, query: Array, candidate: Array) -> Array:
+        """Return the plausibility of each candidate for its query; leading dimensions broadcast."""
+
+    def compare_all(self, query: Array, candidates: Array) -> Array:
+        """Return the plausibility of all m candidates for all n queries, `(n, w), (m, w) → (n, m)`.
+
+        Works block by block.
+        """
+        size = max(1, query.shape[0] * query.shape[1])
+        if not isinstance(query, np.ndarray):
+            return self._compare_tensors(query, candidates, max(1, BLOCK // size))
+        out = np.empty((len(query), len(candidates)), dtype=query.dtype)
+        step = max(1, (BLOCK >> 5) // size)
+        for at in range(0, len(candidates), step):
+            out[:, at : at + step] = self.compare(query[:, None], candidates[at : at + step])
+        return out
+
+    def _compare_tensors(self, query: Tensor, candidates: Tensor, step: int) -> Tensor:
+        """Compare blocks, which are computed again for the gradient rather than kept."""
+        import torch  # noqa: PLC0415 — loaded by now
+        from torch.utils.checkpoint import checkpoint  # noqa: PLC0415
+
+        blocks, queries = torch.split(candidates, step), query[:, None]
+        if not torch.is_grad_enabled():
+            return torch.cat([self.compare(queries, block) for block in blocks], dim=1)
+        again: dict[str, Any] = {"use_reentrant": False, "preserve_rng_state": False}
+        return torch.cat([checkpoint(self.compare, queries, block, **again) for block in blocks], dim=1)
+
+    def plausibility(self, head: Array, relation: Array, tail: Array) -> Array:
+        """Return g(h, r, t)."""
+        return self.compare(self.tail_query(head, relation), tail)
+
+
+class InnerProduct(Scorer):
+    """A scorer whose comparator is the inner product of query and candidate."""
+
+    inner_product = True
+
+    def compare(self, query: Array, candidate: Array) -> Array:
+        """Return query · candidate."""
+        return total(query * candidate)
+
+    def compare_all(self, query: Array, candidates: Array) -> Array:
+        """Return one matrix product; of few queries by one thread, because others would only wait for the memory."""
+        if isinstance(query, np.ndarray) and len(query) <= FEW:
+            products: Array = np.linalg.vecdot(query[:, None], candidates)
+            return products
+        return query @ candidates.mT
+
+
+scorers: Registry[Scorer] = Registry("scorer")

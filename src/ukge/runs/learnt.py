@@ -1,0 +1,128 @@
+"""What an estimator has learnt: weights, the names behind their rows, what they come from, and how it went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ukge.errors import ConfigError, DataError, RunError
+from ukge.graph.notebook import figure
+from ukge.graph.pictures import curve
+from ukge.graph.vocabulary import Vocabulary
+from ukge.models.assemble import as_model
+from ukge.models.model import Model
+from ukge.runs.directory import IN_MEMORY, DataNote, Run
+from ukge.runs.trained import Collapse, Trained
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MEASURED = ("metric", "value", "best", "best_epoch", "seconds", "facts_per_second")
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """A trained model with its names, a note on its data, and a line per epoch."""
+
+    trained: Trained
+    entities: Vocabulary
+    relations: Vocabulary
+    note: DataNote
+    trace: list[dict[str, Any]]
+
+    @cached_property
+    def predictor(self) -> Model:
+        """The model, by ids."""
+        return as_model(self.trained.parameters, self.trained.config)
+
+    @property
+    def names(self) -> tuple[Vocabulary, Vocabulary]:
+        """The entity and the relation names."""
+        return self.entities, self.relations
+
+    @property
+    def mean(self) -> float:
+        """The mean confidence of the training facts."""
+        if self.note.mean is None:
+            raise DataError(
+                "the run does not say the mean confidence of its training facts, by which names never seen are judged",
+                hint="Leave out the facts with unknown names, or train again.",
+            )
+        return self.note.mean
+
+    def history(self) -> pd.DataFrame:
+        """Return a row per epoch, with the terms of the loss as columns of their own."""
+        import pandas as pd  # noqa: PLC0415 — for those who look
+
+        rows = []
+        for line in self.trace:
+            terms = {f"loss_{term}": value for term, value in line["losses"].items()}
+            measured = {name: line[name] for name in MEASURED}
+            rows.append({"epoch": line["epoch"], "loss": line["loss"], **terms, **measured})
+        frame = pd.DataFrame(rows, columns=None if rows else ["epoch", "loss", *MEASURED])
+        return frame.astype({"value": float, "best": float})
+
+    def embeddings(self, kind: str) -> pd.DataFrame:
+        """Return a row of numbers per entity or relation, in columns called by the parts of a row."""
+        import pandas as pd  # noqa: PLC0415
+
+        weights, scorer = self.trained.parameters, self.predictor.scorer
+        if kind not in ("entity", "relation"):
+            raise ConfigError(f"there are no embeddings of kind {kind!r}", hint="Known: entity, relation.")
+        names, table, parts = (
+            (self.entities, weights.entity, scorer.entity_parts)
+            if kind == "entity"
+            else (self.relations, weights.relation, scorer.relation_parts)
+        )
+        each, rest = divmod(table.shape[1], len(parts))
+        if rest:  # a scorer that does not say what its rows hold
+            parts, each = ("x",), table.shape[1]
+        columns = [f"{part}{at}" for part in parts for at in range(each)]
+        return pd.DataFrame(table, index=pd.Index(list(names), name=kind), columns=columns, copy=True)
+
+    def told(self) -> str:
+        """Say what it was trained on, and how well."""
+        facts = "" if self.note.facts is None else f"{self.note.facts:,} facts of "
+        best = "" if self.trained.best is None else f": validation {self.trained.metric} {self.trained.best:.5f}"
+        when = f" in epoch {self.trained.best_epoch} of {self.trained.epochs}" if best else ""
+        relations = f"{len(self.relations):,} relation{'s' if len(self.relations) != 1 else ''}"
+        return f"trained on {facts}{len(self.entities):,} entities and {relations}{best}{when}"
+
+    def pictures(self) -> list[str]:
+        """Return, as HTML, how the loss and the validation metric went."""
+        loss = curve([(line["epoch"], line["loss"]) for line in self.trace], "loss")
+        values = [(line["epoch"], line["value"]) for line in self.trace if line["value"] is not None]
+        metric = f"validation {self.trained.metric}"
+        return [
+            figure("loss", loss),
+            figure(f"{metric}, ● chosen", curve(values, metric, best=self.trained.best_epoch)),
+        ]
+
+    def save(self, path: str | Path, model: str, *, overwrite: bool = False) -> None:
+        """Write a run directory, which says of the data how much there was, not where it is."""
+        trained = self.trained
+        seed = trained.config.runtime.seed
+        note = DataNote(IN_MEMORY, "", "", seed, facts=self.note.facts, mean=self.note.mean)
+        run = Run.create(path, trained.config, note, *self.names, None, model=model, overwrite=overwrite)
+        result = trained.result()
+        run.save_weights(trained.parameters, {name: result[name] for name in ("metric", "best", "best_epoch")})
+        for line in self.trace:
+            run.append_trace(line)
+        run.update(status="finished", result=result)
+
+    @classmethod
+    def load(cls, run: Run) -> Learnt:
+        """Read a finished run."""
+        manifest = run.manifest()
+        if manifest["status"] != "finished":
+            raise RunError(
+                f"{run.path} is not finished (status: {manifest['status']})",
+                hint=f"Go on with it: ukge train --resume {run.path}",
+            )
+        result = manifest["result"]
+        figures = {name: result[name] for name in ("metric", "best", "best_epoch", "epochs")}
+        collapsed = Collapse(**result["collapsed"]) if "collapsed" in result else None
+        trained = Trained(run.load_weights(), run.config, seconds=0.0, collapsed=collapsed, **figures)
+        return cls(trained, *run.vocabularies, run.data, run.trace())
