@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 def fingerprint(graph: UncertainGraph) -> str:
     """Return the fingerprint of a graph's facts. Names that no fact uses do not count."""
     hasher = hashlib.sha256(f"ukge facts 1 {len(graph)}".encode())
+    if graph.undirected:
+        hasher.update("\0".join(("undirected", *sorted(graph.undirected))).encode())
     for vocabulary, columns in ((graph.entities, (graph.head, graph.tail)), (graph.relations, (graph.relation,))):
         order, ranks = _by_first_use(len(vocabulary), columns)
         _hash_names(hasher, vocabulary.decode(order))

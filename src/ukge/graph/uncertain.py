@@ -44,13 +44,19 @@ class UncertainGraph:
     graph costs next to nothing. Two graphs are equal when they hold the same facts, by name, in the same order.
     """
 
-    __slots__ = ("_entities", "_fingerprint", "_relations", "_table")
+    __slots__ = ("_entities", "_fingerprint", "_relations", "_table", "_undirected")
 
-    def __init__(self, table: pa.Table, entities: Vocabulary, relations: Vocabulary) -> None:
-        """Wrap id columns that are already checked; use `from_columns` or `from_ids` for data from outside."""
+    def __init__(
+        self, table: pa.Table, entities: Vocabulary, relations: Vocabulary, undirected: Sequence[str] = ()
+    ) -> None:
+        """Wrap id columns that are already checked; use `from_columns` or `from_ids` for data from outside.
+
+        Facts of `undirected` relations must stand as `as_stored` has them; `ukge.graph.undirected` makes them so.
+        """
         self._table = table.combine_chunks()
         self._entities = entities
         self._relations = relations
+        self._undirected = tuple(undirected)
         self._fingerprint: str | None = None
 
     @classmethod
@@ -122,6 +128,31 @@ class UncertainGraph:
     def relations(self) -> Vocabulary:
         """The names behind relation ids."""
         return self._relations
+
+    @property
+    def undirected(self) -> tuple[str, ...]:
+        """The relations without a direction: a fact of theirs and its mirror are one fact, which is stored once."""
+        return self._undirected
+
+    @property
+    def undirected_relations(self) -> npt.NDArray[np.bool_]:
+        """Which relation ids have no direction."""
+        found = np.zeros(self.n_relations, dtype=np.bool_)
+        found[[self.relations.index[name] for name in self._undirected]] = True
+        return found
+
+    def taken_as_undirected(self, relations: Sequence[str]) -> UncertainGraph:
+        """Return the same facts with some relations undirected; they must stand as `as_stored` has them."""
+        return UncertainGraph(self._table, self.entities, self.relations, relations)
+
+    def as_stored(
+        self, head: npt.NDArray[Any], relation: npt.NDArray[Any], tail: npt.NDArray[Any]
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return facts by ids as this graph would hold them: of an undirected relation, the lower id is the head."""
+        if not self._undirected:
+            return head, relation, tail
+        turned = self.undirected_relations[relation] & (head > tail)
+        return np.where(turned, tail, head), relation, np.where(turned, head, tail)
 
     @property
     def n_entities(self) -> int:
@@ -247,7 +278,17 @@ class UncertainGraph:
         """Return the same facts over vocabularies without unused names; the order of names stays."""
         entities, (head, tail) = used_names(self.entities, [self.head, self.tail])
         relations, (relation,) = used_names(self.relations, [self.relation])
-        return UncertainGraph(fact_table(head, relation, tail, self.confidence, self.source), entities, relations)
+        undirected = [name for name in self._undirected if name in relations]
+        table = fact_table(head, relation, tail, self.confidence, self.source)
+        return UncertainGraph(table, entities, relations, undirected)
+
+    def with_facts(
+        self, head: npt.ArrayLike, relation: npt.ArrayLike, tail: npt.ArrayLike, confidence: npt.ArrayLike
+    ) -> UncertainGraph:
+        """Return other facts, by ids, over the same names, as this graph would hold them."""
+        ids = self.as_stored(*(np.asarray(column) for column in (head, relation, tail)))
+        made = UncertainGraph.from_ids(*ids, confidence, self.entities, self.relations)
+        return self._like(made._table)
 
     @property
     def fingerprint(self) -> str:
@@ -274,7 +315,7 @@ class UncertainGraph:
         return card(repr(self), confidence_figure(self, "confidences"), fact_table(self))
 
     def _like(self, table: pa.Table) -> UncertainGraph:
-        return UncertainGraph(table, self.entities, self.relations)
+        return UncertainGraph(table, self.entities, self.relations, self._undirected)
 
     def _fact(self, row: int) -> Fact:
         if not -len(self) <= row < len(self):
@@ -298,14 +339,22 @@ class UncertainGraph:
 
 
 def concat(graphs: Sequence[UncertainGraph]) -> UncertainGraph:
-    """Return the facts of several graphs, one after another. Graphs over other vocabularies are joined by name."""
+    """Return the facts of several graphs, one after another. Graphs over other vocabularies are joined by name.
+
+    What is undirected in one of them must be so in all, and then they must share their names.
+    """
     if not graphs:
         raise DataError("nothing to concatenate")
     first = graphs[0]
+    if any(graph.undirected != first.undirected for graph in graphs):
+        raise DataError("graphs of which some take a relation to be undirected and others do not cannot be joined")
     sources = joined_sources([graph.source for graph in graphs], [len(graph) for graph in graphs])
     values = np.concatenate([graph.confidence for graph in graphs])
     if all(g.entities == first.entities and g.relations == first.relations for g in graphs):
         head, relation, tail = (np.concatenate([g._column(c) for g in graphs]) for c in ("head", "relation", "tail"))
-        return UncertainGraph(fact_table(head, relation, tail, values, sources), first.entities, first.relations)
+        table = fact_table(head, relation, tail, values, sources)
+        return UncertainGraph(table, first.entities, first.relations, first.undirected)
+    if first.undirected:
+        raise DataError("graphs with undirected relations that do not share their names cannot be joined")
     named = pa.concat_tables([graph.facts().select(["head", "relation", "tail"]) for graph in graphs])
     return UncertainGraph.from_columns(named["head"], named["relation"], named["tail"], values, source=sources)
