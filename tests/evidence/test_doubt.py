@@ -11,9 +11,9 @@ from ukge.errors import ConfigError, DataError
 from ukge.evidence import Evidence
 from ukge.evidence.doubt import SETTINGS, Judgement, _surprise, doubt, judge
 from ukge.evidence.features import Features
-from ukge.evidence.index import FactIndex
 from ukge.evidence.paths import PathRules
 from ukge.evidence.tables import Tables
+from ukge.graph.index import FactIndex
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
 from ukge.logic.weights import Prior
@@ -44,7 +44,8 @@ def judged(chosen: np.ndarray[tuple[int], np.dtype[np.intp]]) -> tuple[Uncertain
     relations = Vocabulary(["a", "b", "c"], kind="relation")
     graph = UncertainGraph.from_ids(head, np.repeat([0, 1, 2], 500), tail, confidence, names, relations)
     rules = PathRules.of([], Prior(0.5, 1.0), 0.5, relations)
-    return graph, judge(Features.of(FactIndex(graph), Tables.of(graph), rules, ()), QUICK)
+    index = FactIndex(graph)
+    return graph, judge(Features.of(index, Tables.of(index), rules, ()), QUICK)
 
 
 def test_replaced_confidences_come_first(
@@ -106,6 +107,6 @@ def test_models_have_no_say(evidence: Evidence) -> None:
 def test_mistakes_are_named(evidence: Evidence) -> None:
     with pytest.raises(ConfigError, match="1 or more"):
         doubt(evidence, k=0)
-    few = evidence.known[:10]
+    few = FactIndex(evidence.known[:10])
     with pytest.raises(DataError, match="too few"):
-        judge(Features.of(FactIndex(few), Tables.of(few), evidence.evidence.rules, ()), QUICK)
+        judge(Features.of(few, Tables.of(few), evidence.evidence.rules, ()), QUICK)

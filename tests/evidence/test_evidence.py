@@ -18,12 +18,13 @@ from ukge.evaluation.bootstrap import Bootstrap
 from ukge.evaluation.evaluate import evaluate, prepare
 from ukge.evaluation.protocols import Settings
 from ukge.evidence import Evidence, EvidenceSettings
-from ukge.evidence.candidates import Asking, known_answers, propose
+from ukge.evidence.candidates import propose
 from ukge.evidence.fitting import GATHERING
 from ukge.evidence.negatives import mixed_negatives
 from ukge.evidence.ranking import TIED, model_scores
 from ukge.evidence.settings import Changes, HeadChanges
 from ukge.graph.dataset import Dataset
+from ukge.graph.queries import Queries
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
 from ukge.graph.uncertain import UncertainGraph
@@ -72,7 +73,7 @@ def test_an_unknown_name_is_told(evidence: Evidence, dataset: Dataset) -> None:
 
 def test_leaving_out_changes_only_known_facts(evidence: Evidence, dataset: Dataset) -> None:
     known = dataset.train[:50]
-    own = evidence.own_rows(known.head, known.relation, known.tail)
+    own = evidence.own_facts(known.head, known.relation, known.tail)
     np.testing.assert_array_equal(dataset.train.keys()[own], known.keys())
     assert (evidence.predict(known) != evidence.predict(known, leave_out=True)).any()
     columns = evidence.features(known, leave_out=True)
@@ -200,25 +201,13 @@ def test_wrong_settings_are_told(evidence: Evidence, dataset: Dataset, model: UK
         Evidence.fit([model], stranger)
 
 
-def test_the_first_known_answers_are_known_with_their_mean(evidence: Evidence, dataset: Dataset) -> None:
-    train = dataset.train
-    for side, asked, answer in (("tail", train.head, train.tail), ("head", train.tail, train.head)):
-        row = 5
-        asking = Asking(side, asked[row : row + 1], train.relation[row : row + 1])  # type: ignore[arg-type]
-        _, entity, confidence = known_answers(evidence.evidence, asking)
-        same = (asked == asked[row]) & (train.relation == train.relation[row])
-        assert set(entity.tolist()) == set(answer[same].tolist())
-        mine = train.confidence[same & (answer == answer[row])].mean()
-        assert confidence[entity.tolist().index(answer[row])] == pytest.approx(mine)
-
-
 def test_a_candidate_ranks_by_a_confidence_no_answer_exceeds(evidence: Evidence, dataset: Dataset) -> None:
     """However sure it is that a candidate is an answer, it is expected to have the confidence of one, not 1."""
     facts = dataset.test[:20]
-    asking = Asking("tail", facts.head, facts.relation)
-    found = propose(evidence.evidence, asking, model_scores(evidence.evidence, asking), 10)
+    queries = Queries.of("tail", facts.head, facts.relation)
+    found = propose(evidence.evidence, queries, model_scores(evidence.evidence, queries), 10)
     scores = evidence.tail_scores(facts.head, facts.relation)[found.query, found.entity]
-    if_held = evidence.predict_ids(*asking.facts(found.query, found.entity), assume_holds=True)
+    if_held = evidence.predict_ids(*queries.facts(found.query, found.entity), assume_holds=True)
     assert (scores >= 0).all()
     assert (scores <= if_held + TIED).all()
     assert scores.max() > 0
@@ -328,7 +317,7 @@ def test_answers_of_the_same_confidence_are_in_the_order_of_the_model(dataset: D
     evidence = Evidence.fit([model], certain, **small)
     head, relation = sure.head[:40], sure.relation[:40]
     scores = evidence.tail_scores(head, relation)
-    beliefs = model_scores(evidence.evidence, Asking("tail", head, relation))[0]
+    beliefs = model_scores(evidence.evidence, Queries.of("tail", head, relation))[0]
     for query in range(len(head)):
         known = np.unique(sure.tail[(sure.head == head[query]) & (sure.relation == relation[query])])
         assert (scores[query, known] >= 1.0).all()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ukge.evidence import Evidence, backbones, candidates, lookup, pairs, paths, shap, words
+from ukge.evidence import Evidence, backbones, bit_vector_trees, candidates, lookup, pairs, paths, shap
 from ukge.graph.dataset import Dataset
 
 KERNELS: dict[str, Any] = {
@@ -17,7 +17,7 @@ KERNELS: dict[str, Any] = {
     "paths": paths._fill,
     "agreement": backbones._agree,
     "candidates": candidates._propose,
-    "trees": words._add,
+    "trees": bit_vector_trees._add,
     "contributions": shap._shap,
 }
 

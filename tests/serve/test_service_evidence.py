@@ -13,7 +13,8 @@ from tests.serve.small_run import make_judged_run
 
 from ukge.errors import RunError
 from ukge.evidence import Evidence
-from ukge.evidence.candidates import Asking, linked_candidates
+from ukge.evidence.candidates import linked_candidates
+from ukge.graph.queries import Queries
 from ukge.learning.estimator import UKGE
 from ukge.serve.app import create_app
 from ukge.serve.snapshot import Snapshot
@@ -75,7 +76,7 @@ def test_links_propose_what_the_model_does_not(
             np.array([names.id(name)])
             for names, name in zip((evidence.entities, evidence.relations), fact[:2], strict=True)
         )
-        linked = linked_candidates(evidence.evidence, Asking("tail", *ids), 3)[0]
+        linked = linked_candidates(evidence.evidence, Queries.of("tail", *ids), 3)[0]
         every = sorted(found | set(evidence.entities.decode(linked[linked >= 0]).to_pylist()))
         judgement = evidence.predict([(fact.head, fact.relation, each) for each in every], leave_out=True)
         best = sorted(judgement.tolist(), reverse=True)[:3]

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ukge.evidence.candidates import Asking, known_answers
 from ukge.evidence.ranking import ranked
 from ukge.graph.given import query_of
+from ukge.graph.queries import Queries
 
 if TYPE_CHECKING:
     from ukge.evidence.evidence import Evidence
@@ -29,14 +29,13 @@ def best_answers(
 ) -> list[RankedAnswer]:
     """Return the k best answers in the order of the head for ranking."""
     h, r, t = query_of(head, relation, tail, k, evidence.entities, evidence.relations)
-    asked, given = np.array([r], dtype=np.int32), np.array([t if h is None else h], dtype=np.int32)
-    asking = Asking("head" if h is None else "tail", given, asked)
-    _, known, stored = known_answers(evidence.evidence, asking)
-    scores = evidence.head_scores(asked, given) if h is None else evidence.tail_scores(given, asked)
-    best = ranked(scores[0], k, known if unseen else None)
+    queries = Queries.of("head" if h is None else "tail", np.array([t if h is None else h]), r)
+    known = evidence.evidence.index.answers(queries)
+    best = ranked(queries.scores(evidence)[0], k, known.entity if unseen else None)
     query = np.zeros(len(best), dtype=np.int64)
-    columns = evidence.evidence.columns(*asking.facts(query, best))
-    low, high = evidence.interval_of(columns, asked[query], coverage)
-    names, held = evidence.entities.decode(best).to_pylist(), dict(zip(known.tolist(), stored.tolist(), strict=True))
+    columns = evidence.evidence.columns(*queries.facts(query, best))
+    low, high = evidence.interval_of(columns, queries.relation[query], coverage)
+    names = evidence.entities.decode(best).to_pylist()
+    held = dict(zip(known.entity.tolist(), known.confidence.tolist(), strict=True))
     rows = zip(names, evidence.head.predict(columns).tolist(), low.tolist(), high.tolist(), strict=True)
     return [RankedAnswer(*row, held.get(entity)) for entity, row in zip(best.tolist(), rows, strict=True)]

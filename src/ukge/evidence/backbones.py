@@ -13,8 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import DataError
-from ukge.evidence.index import Asked, FactIndex
+from ukge.evidence.batch import FactBatch
+from ukge.evidence.lookup import find_rows
 from ukge.graph.dataset import Dataset
+from ukge.graph.index import FactIndex
 from ukge.graph.vocabulary import Ids
 from ukge.models.links import links
 from ukge.models.model import Model
@@ -119,14 +121,14 @@ def _likeness(directions, i, j):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True, parallel=True)
-def _agree(asked, own, begin, end, rows, answer, confidence, directions, out):  # type: ignore[no-untyped-def]
+def _agree(asked, own, begin, end, rows, fact, answer, confidence, directions, out):  # type: ignore[no-untyped-def]
     for q in nb.prange(len(asked)):
         n = end[q] - begin[q]
         stride = max(1, n // MOST)
         nearest, its_confidence, weight, weighted = np.nan, np.nan, 0.0, 0.0
         for k in range(begin[q], end[q], stride):
             row = rows[k]
-            if row == own[q]:
+            if own[q] >= 0 and fact[row] == own[q]:
                 continue
             likeness = float(_likeness(directions, asked[q], answer[row]))
             if np.isnan(nearest) or likeness > nearest:
@@ -142,16 +144,15 @@ def _agree(asked, own, begin, end, rows, answer, confidence, directions, out):  
 def agreement_columns(
     index: FactIndex,
     backbone: Backbone,
-    asked: Asked,
+    asked: FactBatch,
     out: npt.NDArray[np.float32],
 ) -> None:
     """Fill the columns `AGREEMENT`: known answers of both queries, compared with the fact's own in embedding space."""
-    graph = index.graph
     for column, groups, given, answer, answers in (
-        (0, index.by_query, asked.head, asked.tail, graph.tail),
-        (3, index.by_inverse_query, asked.tail, asked.head, graph.head),
+        (0, index.by_query, asked.head, asked.tail, index.tail),
+        (3, index.by_inverse_query, asked.tail, asked.head, index.head),
     ):
-        begin, end = groups.find(index.query_keys(given, asked.relation))
+        begin, end = find_rows(groups, index.query_keys(given, asked.relation))
         part = np.empty((len(asked.head), 3), dtype=np.float32)
         _agree(
             answer,
@@ -159,7 +160,8 @@ def agreement_columns(
             begin,
             end,
             groups.rows,
-            np.ascontiguousarray(answers),
+            index.fact,
+            answers,
             index.confidence,
             backbone.directions,
             part,

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import ConfigError
-from ukge.evidence.candidates import Asking, Side, propose
+from ukge.evidence.candidates import propose
 from ukge.evidence.ranking import model_scores
 from ukge.graph.keys import Keys, contains, triple_keys
+from ukge.graph.queries import Queries, Side
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids
 from ukge.progress.steps import Tell
@@ -96,8 +97,9 @@ def complete(
         for begin in range(0, len(given), step):
             if tell is not None:
                 tell(f"completing {name}", (number + begin / len(given)) / len(names))
-            asking = Asking(side, block := given[begin : begin + step], np.full(len(block), relation, dtype=np.int32))
-            found = _proposed(evidence, asking, answers, candidates, loops=loops)
+            block = given[begin : begin + step]
+            queries = Queries.of(side, block, np.full(len(block), relation))
+            found = _proposed(evidence, queries, answers, candidates, loops=loops)
             _judge(evidence, found, other, min_confidence, best)
     head, relation_ids, tail = best.triple.T
     return UncertainGraph.from_ids(head, relation_ids, tail, best.confidence, graph.entities, graph.relations)
@@ -108,16 +110,16 @@ def _ids(evidence: Evidence, names: Sequence[str]) -> Ids:
 
 
 def _proposed(
-    evidence: Evidence, asking: Asking, answers: Ids, candidates: int, *, loops: bool
+    evidence: Evidence, queries: Queries, answers: Ids, candidates: int, *, loops: bool
 ) -> tuple[Ids, Ids, Ids]:
     """Return unseen facts that answer queries with some of the entities."""
     allowed = np.zeros(evidence.n_entities, dtype=np.bool_)
     allowed[answers] = True
-    scores = model_scores(evidence.evidence, asking)
+    scores = model_scores(evidence.evidence, queries)
     for each in scores:
         each[:, ~allowed] = -np.inf
-    found = propose(evidence.evidence, asking, scores, candidates)
-    head, kinds, tail = asking.facts(found.query, found.entity)
+    found = propose(evidence.evidence, queries, scores, candidates)
+    head, kinds, tail = queries.facts(found.query, found.entity)
     kept = allowed[found.entity] & (loops | (head != tail))
     return head[kept], kinds[kept], tail[kept]
 

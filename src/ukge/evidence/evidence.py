@@ -12,10 +12,8 @@ import numpy.typing as npt
 from ukge.errors import RunError
 from ukge.evidence.answers import RankedAnswer, best_answers
 from ukge.evidence.bounds import Bounds, By
-from ukge.evidence.candidates import Asking
 from ukge.evidence.features import Features
 from ukge.evidence.head import Contributions, Head
-from ukge.evidence.index import AnyIds, Places
 from ukge.evidence.parts import Parts
 from ukge.evidence.place import DIRECTORY
 from ukge.evidence.ranking import RankHead
@@ -24,6 +22,7 @@ from ukge.evidence.storage import StoredParts, save_evidence
 from ukge.evidence.trees import Floats, Matrix
 from ukge.graph.dataset import Dataset
 from ukge.graph.given import Facts, OneFact, Rows, judged, known_ids
+from ukge.graph.queries import AnyIds, Places, Queries
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids, Vocabulary
 from ukge.progress.steps import Tell
@@ -164,12 +163,11 @@ class Evidence:
     def predict(self, facts: Any, *, assume_holds: bool = False, leave_out: bool = False) -> Any:
         """Return the confidence of facts, given and answered as `UKGE.predict` has it.
 
-        With `leave_out`, a fact that the known facts hold is judged as if they did not: its own row does not count
-        (of several rows of one triple, the first).
+        With `leave_out`, a fact that the known facts hold is judged as if they did not: none of its rows counts.
         """
 
         def judge(*ids: Ids) -> Floats:
-            own = self.own_rows(*ids) if leave_out else None
+            own = self.own_facts(*ids) if leave_out else None
             return self.predict_ids(*ids, assume_holds=assume_holds, own=own)
 
         return judged(facts, self.entities, self.relations, judge, "predict")
@@ -177,7 +175,7 @@ class Evidence:
     def predict_ids(
         self, head: AnyIds, relation: AnyIds, tail: AnyIds, *, assume_holds: bool = False, own: Places | None = None
     ) -> Floats:
-        """Return the confidence of facts, by ids; row `own[i]` of `known` does not count for fact i (−1: all do)."""
+        """Return the confidence of facts, by ids; no fact counts for itself whose place `own` tells."""
         return self.head.predict(self.evidence.columns(head, relation, tail, own), assume_holds=assume_holds)
 
     def interval(
@@ -194,7 +192,7 @@ class Evidence:
         `by` says within what the share is kept: "band" (of predicted confidence), "relation", or "all".
         """
         head, relation, tail = self.ids(facts)
-        own = self.own_rows(head, relation, tail) if leave_out else None
+        own = self.own_facts(head, relation, tail) if leave_out else None
         columns = self.evidence.columns(head, relation, tail, own)
         return self.interval_of(columns, relation, coverage, by=by, assume_holds=assume_holds)
 
@@ -230,27 +228,27 @@ class Evidence:
 
     def tail_scores(self, head: AnyIds, relation: AnyIds) -> npt.NDArray[np.float32]:
         """Return for each query (h, r, ?) a score of every entity, (n, n_entities); a higher one ranks higher."""
-        return self._scores(Asking("tail", head.astype(np.int32), relation.astype(np.int32)))
+        return self._scores(Queries.of("tail", head, relation))
 
     def head_scores(self, relation: AnyIds, tail: AnyIds) -> npt.NDArray[np.float32]:
         """Return for each query (?, r, t) a score of every entity, (n, n_entities), as `tail_scores` does."""
-        return self._scores(Asking("head", tail.astype(np.int32), relation.astype(np.int32)))
+        return self._scores(Queries.of("head", tail, relation))
 
-    def _scores(self, asking: Asking) -> npt.NDArray[np.float32]:
+    def _scores(self, queries: Queries) -> npt.NDArray[np.float32]:
         if self.rank_head is None:
             raise RunError("this evidence has no head for ranking", hint="Fit it with more validation facts.")
-        return self.rank_head.scores(self.evidence, asking, self.head)
+        return self.rank_head.scores(self.evidence, queries, self.head)
 
     def features(self, facts: Facts, *, leave_out: bool = False) -> dict[str, npt.NDArray[np.float32]]:
         """Return the evidence about facts by column; NaN where there is none."""
         ids = self.ids(facts)
-        columns = self.evidence.columns(*ids, self.own_rows(*ids) if leave_out else None)
+        columns = self.evidence.columns(*ids, self.own_facts(*ids) if leave_out else None)
         return {name: columns[:, at] for at, name in enumerate(self.feature_names)}
 
     def contributions(self, facts: Facts, *, assume_holds: bool = False, leave_out: bool = False) -> FactContributions:
         """Return how much each column of evidence moved each prediction; with the base they add up to it exactly."""
         ids = self.ids(facts)
-        columns = self.evidence.columns(*ids, self.own_rows(*ids) if leave_out else None)
+        columns = self.evidence.columns(*ids, self.own_facts(*ids) if leave_out else None)
         found: Contributions = self.head.contributions(columns, assume_holds=assume_holds)
         return FactContributions(self.feature_names, found.base, found.parts)
 
@@ -316,6 +314,6 @@ class Evidence:
         """Return head, relation and tail ids of facts; an unknown name is an error that suggests near ones."""
         return known_ids(facts, self.entities, self.relations, "evidence")
 
-    def own_rows(self, head: Ids, relation: Ids, tail: Ids) -> Places:
-        """Return for each fact the row of `known` that holds it, −1 where there is none."""
-        return self.evidence.index.rows_of(head, relation, tail)
+    def own_facts(self, head: Ids, relation: Ids, tail: Ids) -> Places:
+        """Return the place of each fact among the distinct known facts, −1 where it is not known."""
+        return self.evidence.index.find(head, relation, tail)

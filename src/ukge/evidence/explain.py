@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ukge.evidence.index import Asked, Places
+from ukge.evidence.batch import FactBatch
 from ukge.evidence.reasons import OTHER, Reason, subject_of, witness
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ukge.evidence.head import Contributions
     from ukge.evidence.trees import Matrix
     from ukge.graph.given import Facts
+    from ukge.graph.queries import Places
     from ukge.graph.vocabulary import Ids
 
 __all__ = ["Explanation", "Reason", "explain", "explain_all", "top_reasons"]
@@ -104,7 +105,7 @@ def explain_all(
 ) -> Iterator[Explanation]:
     """Yield the explanation of each fact, in order; of many facts, only a block is worked on at once."""
     ids = evidence.ids(facts)
-    rows = evidence.own_rows(*ids)
+    rows = evidence.own_facts(*ids)
     graph = evidence.known
     for begin, part, columns, taken, shares in _shared_out(evidence, ids, rows if leave_out else None, assume_holds):
         confidence = evidence.head.predict(columns, assume_holds=assume_holds)
@@ -123,7 +124,7 @@ def explain_all(
                 base=taken.base,
                 reasons=_whole(found, float(confidence[row]) - taken.base),
                 coverage=coverage,
-                observed=float(evidence.evidence.index.confidence[known]) if known >= 0 else None,
+                observed=float(evidence.evidence.index.triples.mean[known]) if known >= 0 else None,
             )
 
 
@@ -138,9 +139,9 @@ def top_reasons(evidence: Evidence, facts: Facts, *, assume_holds: bool = False)
 
 def _shared_out(
     evidence: Evidence, ids: tuple[Ids, Ids, Ids], own: Places | None, assume_holds: bool
-) -> Iterator[tuple[int, Asked, Matrix, Contributions, list[dict[str, float]]]]:
+) -> Iterator[tuple[int, FactBatch, Matrix, Contributions, list[dict[str, float]]]]:
     """Yield facts block by block, with their evidence and what each subject of it did to each confidence."""
-    asked = Asked.of(*ids, own)
+    asked = FactBatch.of(*ids, own)
     groups = [subject_of(name) for name in evidence.feature_names]
     subjects = sorted(set(groups))
     belongs = np.array([[group == subject for subject in subjects] for group in groups], dtype=np.float64)

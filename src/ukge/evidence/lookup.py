@@ -6,6 +6,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from ukge.graph.index import Ranges
 from ukge.graph.keys import Keys
 
 FEW = 256
@@ -18,6 +19,13 @@ def find(known: Keys, wanted: Keys) -> npt.NDArray[np.int64]:
     if len(known):
         (_find if len(wanted) <= FEW else _find_in_parallel)(known, wanted, places)
     return places
+
+
+def find_rows(groups: Ranges, keys: Keys) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return what `Ranges.find` does, on all cores: of a batch of evidence it takes about half the time."""
+    at = find(groups.keys, keys)
+    # Place −1 is the last of `start`, and no key: both are replaced.
+    return np.where(at >= 0, groups.start[at], 0), np.where(at >= 0, groups.start[at + 1], 0)
 
 
 @nb.njit(cache=True, nogil=True, inline="always")

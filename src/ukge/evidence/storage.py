@@ -21,13 +21,13 @@ from ukge.evidence.backbones import Backbone
 from ukge.evidence.bounds import Bounds
 from ukge.evidence.features import Features
 from ukge.evidence.head import Head
-from ukge.evidence.index import FactIndex
 from ukge.evidence.parts import Parts
 from ukge.evidence.paths import PathRules
 from ukge.evidence.ranking import RankHead, rank_head_from
 from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.tables import Groups, Implications, Tables
 from ukge.evidence.trees import Trees
+from ukge.graph.index import FactIndex
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
 from ukge.logic.weights import Prior

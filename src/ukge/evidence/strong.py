@@ -32,7 +32,7 @@ class StrongHead:
     def chance(self, facts: Facts, *, leave_out: bool = False) -> Floats:
         """Return the chance of each fact to be a strong one; `leave_out` as in `Evidence.predict`."""
         ids = self.evidence.ids(facts)
-        own = self.evidence.own_rows(*ids) if leave_out else None
+        own = self.evidence.own_facts(*ids) if leave_out else None
         return 1.0 / (1.0 + np.exp(-self.trees.predict(self.evidence.evidence.columns(*ids, own))))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import RunError
+from ukge.graph.queries import Queries
 from ukge.serve.deadlines import Deadline
 from ukge.serve.model_opinion import ModelOpinion
 from ukge.serve.observed import Floats, Ids
@@ -72,16 +73,16 @@ class EvidenceOpinion:
         if not facts:
             return np.zeros(0), np.zeros(0)
         head, relation, tail = _columns(facts)
-        own = self._evidence.own_rows(head, relation, tail)
+        own = self._evidence.own_facts(head, relation, tail)
         columns = self._evidence.evidence.columns(head, relation, tail, own)
         return self._evidence.interval_of(columns, relation, coverage)
 
     def proposed(self, given: int, relation: int, at_tail: bool, limit: int) -> Ids:
         """Return the answers for which rules and other relations of the pair speak most."""
-        from ukge.evidence.candidates import Asking, linked_candidates  # noqa: PLC0415 — loaded with the evidence
+        from ukge.evidence.candidates import linked_candidates  # noqa: PLC0415 — loaded with the evidence
 
-        query = np.array([given], dtype=np.int32), np.array([relation], dtype=np.int32)
-        found = linked_candidates(self._evidence.evidence, Asking("tail" if at_tail else "head", *query), limit)[0]
+        queries = Queries.of("tail" if at_tail else "head", given, relation)
+        found = linked_candidates(self._evidence.evidence, queries, limit)[0]
         return np.asarray(found[found >= 0], dtype=np.int64)
 
     def explain(self, fact: Triple, deadline: Deadline) -> Explanation:
@@ -117,7 +118,7 @@ class EvidenceOpinion:
 
     def _predict(self, facts: Sequence[Triple], *, assume_holds: bool) -> Floats:
         head, relation, tail = _columns(facts)
-        predict, own = self._evidence.predict_ids, self._evidence.own_rows(head, relation, tail)
+        predict, own = self._evidence.predict_ids, self._evidence.own_facts(head, relation, tail)
         parts = [
             np.asarray(
                 predict(head[rows], relation[rows], tail[rows], assume_holds=assume_holds, own=own[rows]),
