@@ -74,7 +74,7 @@ def test_an_unknown_name_is_told(evidence: Evidence, dataset: Dataset) -> None:
 def test_leaving_out_changes_only_known_facts(evidence: Evidence, dataset: Dataset) -> None:
     known = dataset.train[:50]
     own = evidence.own_facts(known.head, known.relation, known.tail)
-    np.testing.assert_array_equal(dataset.train.keys()[own], known.keys())
+    np.testing.assert_array_equal(evidence.evidence.index.triples.keys[own], known.keys())
     assert (evidence.predict(known) != evidence.predict(known, leave_out=True)).any()
     columns = evidence.features(known, leave_out=True)
     assert columns["twins"].sum() == 0
