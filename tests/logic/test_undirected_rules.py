@@ -85,7 +85,7 @@ def readings(rule: Rule, undirected: Sequence[str]) -> frozenset[Rule]:
     def ways(atom: Atom) -> list[Atom]:
         return [atom, Atom(atom.relation, atom.object, atom.subject)] if atom.relation in undirected else [atom]
 
-    written = (Rule(body, head) for *body, head in product(*(ways(atom) for atom in (*rule.body, rule.head))))
+    written = (Rule(tuple(body), head) for *body, head in product(*(ways(atom) for atom in (*rule.body, rule.head))))
     return frozenset(each.canonical() for each in written)
 
 

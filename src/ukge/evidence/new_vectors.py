@@ -58,9 +58,13 @@ def lessons_of(facts: UncertainGraph, n_old: int, negatives: int, seed: int) -> 
     again = np.repeat(np.arange(len(rows)), negatives)
     drawn = np.random.default_rng(seed).integers(n_old, size=len(again)).astype(np.int32)
     new_head = head[again] >= n_old
-    links = np.where(new_head, head[again], drawn), relation[again], np.where(new_head, drawn, tail[again])
+    subjects, kinds, objects = facts.as_stored(
+        np.where(new_head, head[again], drawn), relation[again], np.where(new_head, drawn, tail[again])
+    )
     return Lessons(
-        *(np.concatenate(pair) for pair in zip((head, relation, tail), facts.as_stored(*links), strict=True)),
+        np.concatenate([head, subjects]),
+        np.concatenate([relation, kinds]),
+        np.concatenate([tail, objects]),
         np.concatenate([facts.confidence[rows], np.zeros(len(again))]),
         np.concatenate([np.ones(len(rows)), np.full(len(again), 1.0 / max(negatives, 1))]),
     )

@@ -108,16 +108,17 @@ class Tables:
     def of(cls, index: FactIndex, engine: str | Engine = "duckdb") -> Tables:
         """Make the sums over the facts of a graph."""
         n, relations = index.n_entities, index.n_relations
+        head, tail = index.head.astype(np.int64), index.tail.astype(np.int64)
         columns = {
-            "h": index.head.astype(np.int64),
+            "h": head,
             "r": index.relation.astype(np.int64),
-            "t": index.tail.astype(np.int64),
+            "t": tail,
             "c": in_units(index.confidence),
             "row": index.row,
             "as_stored": np.arange(len(index.row)) < len(index.graph),
             "directed": ~index.graph.undirected_relations[index.relation],
         }
-        pairs = {"pair": columns["h"] * n + columns["t"], "turned": columns["t"] * n + columns["h"]}
+        pairs = {"pair": head * n + tail, "turned": tail * n + head}
         with using(engine) as running:
             facts = running.load(pa.table({**columns, **pairs}))
             once = facts.filter(facts.as_stored)
