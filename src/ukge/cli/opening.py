@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +23,15 @@ def open_evidence(run: Path, console: Console | None = None) -> Iterator[Evidenc
     """Open the evidence of a run, or in a directory of its own; the first question on a machine has to wait."""
     from ukge.compiling import when_compiling
     from ukge.evidence import Evidence
+    from ukge.evidence.kernels import before_compiler
 
-    _ready_kernels()
-    with when_compiling(lambda told: (console or err()).print(told, style="dim")):
+    with ExitStack() as stack:
+
+        def ready() -> None:
+            _ready_kernels()
+            stack.enter_context(when_compiling(lambda told: (console or err()).print(told, style="dim")))
+
+        stack.enter_context(before_compiler(ready))
         yield Evidence.load(run)
 
 

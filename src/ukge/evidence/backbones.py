@@ -8,13 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
 from ukge.engines.base import Parameters
 from ukge.errors import ConfigError, DataError
-from ukge.evidence.index import Asked, FactIndex
+from ukge.evidence.index import Asked, FactIndex, Places
+from ukge.evidence.kernels import compiler_pays, kernel, prange
 from ukge.graph.dataset import Dataset
 from ukge.graph.vocabulary import Ids
 from ukge.links import links
@@ -35,6 +35,9 @@ AGREEMENT = (
 
 MOST = 16
 """Known answers of a query that are compared; of more, so many at equal distances."""
+
+COMPARISON = 1e-6
+"""Seconds that it takes to compare two entities without the compiler."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,18 +102,18 @@ def _label(path: Path) -> str:
     return path.parent.name if path.name.startswith("seed-") else path.name
 
 
-@nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"}, error_model="numpy")
+@kernel(fastmath={"reassoc", "contract"}, error_model="numpy")
 def _likeness(directions, i, j):  # type: ignore[no-untyped-def]
-    """Return the inner product of two rows; only the order of its sum is free."""
-    total = np.float32(0.0)
+    """Return the inner product of two rows, summed up in any order and so exactly that the order does not show."""
+    total = 0.0
     for d in range(directions.shape[1]):
-        total += directions[i, d] * directions[j, d]
-    return total
+        total += np.float64(directions[i, d]) * np.float64(directions[j, d])
+    return np.float64(np.float32(total))
 
 
-@nb.njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def _agree(asked, own, begin, end, rows, answer, confidence, directions, out):  # type: ignore[no-untyped-def]
-    for q in nb.prange(len(asked)):
+    for q in prange(len(asked)):
         n = end[q] - begin[q]
         stride = max(1, n // MOST)
         nearest, its_confidence, weight, weighted = np.nan, np.nan, 0.0, 0.0
@@ -118,15 +121,47 @@ def _agree(asked, own, begin, end, rows, answer, confidence, directions, out):  
             row = rows[k]
             if row == own[q]:
                 continue
-            likeness = float(_likeness(directions, asked[q], answer[row]))
+            likeness = _likeness(directions, asked[q], answer[row])
             if np.isnan(nearest) or likeness > nearest:
                 nearest, its_confidence = likeness, confidence[row]
-            close = max(likeness, 0.0) ** 2
+            close = max(likeness, 0.0) * max(likeness, 0.0)
             weight += close
             weighted += close * confidence[row]
         out[q, 0] = nearest
         out[q, 1] = its_confidence
         out[q, 2] = weighted / weight if weight > 0.0 else np.nan
+
+
+def _agree_few(
+    asked: Ids,
+    own: Places,
+    begin: Places,
+    end: Places,
+    rows: Places,
+    answer: Ids,
+    confidence: npt.NDArray[np.float64],
+    directions: npt.NDArray[np.float32],
+    out: npt.NDArray[np.float32],
+) -> None:
+    """Do what `_agree` does, step by step for all facts at once."""
+    stride = np.maximum(1, (end - begin) // MOST)
+    nearest, its_confidence = np.full((2, len(asked)), np.nan)
+    weight, weighted = np.zeros((2, len(asked)))
+    for step in range(int(((end - begin + stride - 1) // stride).max(initial=0))):
+        at = begin + step * stride
+        q = np.flatnonzero(at < end)
+        q = q[rows[at[q]] != own[q]]
+        row = rows[at[q]]
+        pairs = directions[asked[q]].astype(np.float64), directions[answer[row]].astype(np.float64)
+        likeness = np.einsum("ij,ij->i", *pairs).astype(np.float32).astype(np.float64)
+        nearer = np.isnan(nearest[q]) | (likeness > nearest[q])
+        nearest[q[nearer]], its_confidence[q[nearer]] = likeness[nearer], confidence[row[nearer]]
+        close = np.maximum(likeness, 0.0) * np.maximum(likeness, 0.0)
+        weight[q] += close
+        weighted[q] += close * confidence[row]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(weight > 0.0, weighted / weight, np.nan)
+    out[:] = np.stack([nearest, its_confidence, mean], axis=1)
 
 
 def agreement_columns(
@@ -143,15 +178,7 @@ def agreement_columns(
     ):
         begin, end = groups.find(index.query_keys(given, asked.relation))
         part = np.empty((len(asked.head), 3), dtype=np.float32)
-        _agree(
-            answer,
-            asked.own,
-            begin,
-            end,
-            groups.rows,
-            np.ascontiguousarray(answers),
-            index.confidence,
-            backbone.directions,
-            part,
-        )
+        known = begin, end, groups.rows, np.ascontiguousarray(answers), index.confidence
+        agree = _agree if compiler_pays(COMPARISON * MOST * len(answer)) else _agree_few
+        agree(answer, asked.own, *known, backbone.directions, part)
         out[:, column : column + 3] = part

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
 from ukge.evidence.features import Features
 from ukge.evidence.index import Places
+from ukge.evidence.kernels import kernel, prange
 from ukge.evidence.paths import rule_at
 from ukge.evidence.tables import UNIT
 from ukge.graph.vocabulary import Ids
@@ -20,6 +20,9 @@ Side = Literal["tail", "head"]
 
 WALKS = 20_000
 """Second steps that are looked at for one query; hubs have more than could change the answer."""
+
+WALK = 2e-6
+"""Seconds that a second step takes without the compiler."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +112,7 @@ def linked_candidates(features: Features, asking: Asking, top: int) -> npt.NDArr
     count[tables.by_relation.key] = tables.by_relation.count
     implied = tables.implications
     out = np.full((len(asking), top), -1, dtype=np.int32)
-    _propose(
+    _propose.within(WALK * WALKS * len(asking))(
         asking.given.astype(np.int32),
         asking.relation.astype(np.int32),
         asking.side == "head",
@@ -132,19 +135,19 @@ def linked_candidates(features: Features, asking: Asking, top: int) -> npt.NDArr
     return out
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel()
 def _turned(step, n_relations):  # type: ignore[no-untyped-def]
     return step + n_relations if step < n_relations else step - n_relations
 
 
-@nb.njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def _propose(  # type: ignore[no-untyped-def] # noqa: PLR0912
     given, relation, backwards, n_entities, n_relations,
     start, entity, step, row, confidence,
     implied_key, implied_sums, count, table, rule_key, weight, strong, out,
 ):  # fmt: skip
     n, top, wide, chunks = len(given), out.shape[1], 2 * n_relations, 8
-    for chunk in nb.prange(chunks):
+    for chunk in prange(chunks):
         missed = np.ones(n_entities)
         touched = np.empty(n_entities, dtype=np.int32)
         for q in range(chunk * n // chunks, (chunk + 1) * n // chunks):
@@ -179,7 +182,7 @@ def _propose(  # type: ignore[no-untyped-def] # noqa: PLR0912
                             touched[n_touched] = far
                             n_touched += 1
                         missed[far] *= max(1.0 - weight[rule] * body, 1e-9)
-            order = np.argsort(missed[touched[:n_touched]])
+            order = np.argsort(missed[touched[:n_touched]], kind="mergesort")
             for k in range(min(top, n_touched)):
                 out[q, k] = touched[order[k]]
             for k in range(n_touched):
