@@ -67,7 +67,11 @@ class Backbone:
     @cached_property
     def directions(self) -> npt.NDArray[np.float32]:
         """The entities' vectors, each of length 1 (a vector of zeros stays one)."""
-        entity = self.parameters.entity
+        return self.directions_of(slice(None))
+
+    def directions_of(self, entities: Ids | slice) -> npt.NDArray[np.float32]:
+        """Return the vectors of some entities, each of length 1."""
+        entity = self.parameters.entity[entities]
         length = np.sqrt(np.einsum("ij,ij->i", entity, entity))
         return np.ascontiguousarray(entity / np.maximum(length, 1e-12)[:, None], dtype=np.float32)
 
@@ -140,7 +144,7 @@ def _agree_few(
     rows: Places,
     answer: Ids,
     confidence: npt.NDArray[np.float64],
-    directions: npt.NDArray[np.float32],
+    backbone: Backbone,
     out: npt.NDArray[np.float32],
 ) -> None:
     """Do what `_agree` does, step by step for all facts at once."""
@@ -152,7 +156,7 @@ def _agree_few(
         q = np.flatnonzero(at < end)
         q = q[rows[at[q]] != own[q]]
         row = rows[at[q]]
-        pairs = directions[asked[q]].astype(np.float64), directions[answer[row]].astype(np.float64)
+        pairs = (backbone.directions_of(ids).astype(np.float64) for ids in (asked[q], answer[row]))
         likeness = np.einsum("ij,ij->i", *pairs).astype(np.float32).astype(np.float64)
         nearer = np.isnan(nearest[q]) | (likeness > nearest[q])
         nearest[q[nearer]], its_confidence[q[nearer]] = likeness[nearer], confidence[row[nearer]]
@@ -179,6 +183,8 @@ def agreement_columns(
         begin, end = groups.find(index.query_keys(given, asked.relation))
         part = np.empty((len(asked.head), 3), dtype=np.float32)
         known = begin, end, groups.rows, np.ascontiguousarray(answers), index.confidence
-        agree = _agree if compiler_pays(COMPARISON * MOST * len(answer)) else _agree_few
-        agree(answer, asked.own, *known, backbone.directions, part)
+        if compiler_pays(COMPARISON * MOST * len(answer)):
+            _agree(answer, asked.own, *known, backbone.directions, part)
+        else:
+            _agree_few(answer, asked.own, *known, backbone, part)
         out[:, column : column + 3] = part

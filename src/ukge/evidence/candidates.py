@@ -21,7 +21,7 @@ Side = Literal["tail", "head"]
 WALKS = 20_000
 """Second steps that are looked at for one query; hubs have more than could change the answer."""
 
-WALK = 2e-6
+WALK = 5e-6
 """Seconds that a second step takes without the compiler."""
 
 

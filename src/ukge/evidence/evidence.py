@@ -17,6 +17,7 @@ from ukge.evidence.candidates import Asking
 from ukge.evidence.features import Features
 from ukge.evidence.head import Contributions, Head
 from ukge.evidence.index import AnyIds, Places
+from ukge.evidence.kernels import load_compiler
 from ukge.evidence.parts import Parts
 from ukge.evidence.place import DIRECTORY
 from ukge.evidence.ranking import RankHead
@@ -306,7 +307,11 @@ class Evidence:
         return cls(StoredParts(inside if inside.is_dir() else place))
 
     def check(self) -> Self:
-        """Read every part now, as a service does before its first request; a damaged file is an error that names it."""
+        """Read every part now, as a service does before its first request; a damaged file is an error that names it.
+
+        The compiler is loaded, too: whoever asks many questions has each of them answered sooner.
+        """
+        load_compiler()
         return type(self)(Parts.of(self._parts))
 
     def over(self, features: Features) -> Self:

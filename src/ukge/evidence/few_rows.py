@@ -24,8 +24,8 @@ def sums(trees: Trees, columns: Matrix) -> Floats:
     node = np.repeat(trees.root[:-1, None], len(columns), axis=1)
     tree, row = np.nonzero(trees.step[node])
     while len(tree):
-        at = node[tree, row]
-        at = trees.left[at] + _goes_right(trees, at, columns[row, trees.feature[at]])
+        above = node[tree, row]
+        at = trees.left[above] + _goes_right(trees, above, columns[row, trees.feature[above]])
         node[tree, row] = at
         inner = trees.step[at] == 1
         tree, row = tree[inner], row[inner]
@@ -45,130 +45,122 @@ def _goes_right(trees: Trees, node: npt.NDArray[Any], values: npt.NDArray[np.flo
     return right
 
 
-class _Paths(NamedTuple):
-    """The columns on the way to each of m nodes, `length` of them, each once, as TreeSHAP keeps them.
+class _Ways(NamedTuple):
+    """Ways from the top of trees to nodes, as TreeSHAP keeps them: the columns that were asked, `length` of them.
 
-    `zero` and `one` are the shares of facts that go on where a column is unknown, and where it is that of a row.
+    `zero` and `one` are the shares of facts that go on where a column is unknown, and where it is known: 1 or 0. Rows
+    that went the same ways at all these columns share a way. Beyond the length, weights are 0.
     """
 
     length: Places
-    feature: Places  # (m, columns)
-    zero: Floats  # (m, columns)
-    one: Floats  # (m, columns, rows)
-    weight: Floats  # (m, columns, rows); 0 beyond the length
+    feature: Places
+    zero: Floats
+    one: Floats
+    weight: Floats
 
-    def of(self, chosen: npt.NDArray[Any]) -> _Paths:
-        return _Paths(*(each[chosen] for each in self))
+    def pick(self, chosen: npt.NDArray[Any]) -> _Ways:
+        return _Ways(*(each[chosen] for each in self))
 
-    def without(self, column: Places) -> tuple[_Paths, Floats, Floats]:
-        """Take a column out where it is on the way; return its shares, 1 where it was not."""
-        m, wide, rows = self.weight.shape
-        met = (self.feature == column[:, None]) & (np.arange(wide) < self.length[:, None])
-        met[:, 0] = False
-        zero, one = np.ones(m), np.ones((m, rows))
+    def without(self, column: Places) -> tuple[Floats, Floats]:
+        """Take a column out of each way that has it, in place; return its shares, 1 where it was not."""
+        wide = np.arange(self.weight.shape[1])
+        met = (self.feature == column[:, None]) & (wide < self.length[:, None]) & (wide > 0)
+        zero, one = np.ones((2, len(column)))
         which = np.flatnonzero(met.any(axis=1))
-        if len(which) == 0:
-            return self, zero, one
-        place = met[which].argmax(axis=1)
-        own = self.of(which)
-        each, last = np.arange(len(which)), own.length - 1
-        zero[which], one[which] = own.zero[each, place], own.one[each, place]
-        share_zero, share_one, end, size = zero[which][:, None], one[which], last[:, None], own.length[:, None]
-        following = own.weight[each, last]
-        for i in range(int(last.max()) - 1, -1, -1):
-            before, live = own.weight[:, i], i < end
-            with np.errstate(divide="ignore", invalid="ignore"):
-                seen = following * size / ((i + 1) * share_one)
-                unseen = before * size / (share_zero * (end - i))
-            kept = before - seen * share_zero * (end - i) / size
-            own.weight[:, i] = np.where(live, np.where(share_one != 0.0, seen, unseen), before)
-            following = np.where(live & (share_one != 0.0), kept, following)
-        own.weight[each, last] = 0.0
-        shifted = np.minimum(np.arange(wide) + (np.arange(wide) >= place[:, None]), wide - 1)
-        for part, moved in zip(self[1:4], own[1:4], strict=True):
-            part[which] = moved[each[:, None], shifted]
-        self.weight[which] = own.weight
-        self.length[which] -= 1
-        return self, zero, one
+        if len(which):
+            own, place = self.pick(which), met[which].argmax(axis=1)
+            each, size, end = np.arange(len(which)), own.length, own.length - 1
+            zero[which], one[which] = own.zero[each, place], own.one[each, place]
+            share_zero, known = zero[which], one[which] != 0.0
+            following = own.weight[each, end]
+            for i in range(int(end.max()) - 1, -1, -1):
+                before, live = own.weight[:, i].copy(), i < end
+                seen, left = following * size / (i + 1), np.maximum(end - i, 1)
+                own.weight[:, i] = np.where(known, seen, before * size / (share_zero * left))
+                own.weight[~live, i] = before[~live]
+                following = np.where(live & known, before - seen * share_zero * left / size, following)
+            own.weight[each, end] = 0.0
+            later = np.minimum(wide + (wide >= place[:, None]), wide[-1])
+            for mine, theirs in zip(self[1:4], own[1:4], strict=True):
+                mine[which] = np.take_along_axis(theirs, later, axis=1)
+            self.weight[which], self.length[which] = own.weight, end
+        return zero, one
 
-    def extended(self, column: Places, share_zero: Floats, share_one: Floats) -> _Paths:
-        """Put a column at the end of each way."""
-        m, wide, rows = self.weight.shape
-        each, length = np.arange(m), self.length
-        longer = _Paths(
-            length + 1,
-            np.concatenate([self.feature, np.zeros((m, 1), dtype=np.int64)], axis=1),
-            np.concatenate([self.zero, np.zeros((m, 1))], axis=1),
-            np.concatenate([self.one, np.zeros((m, 1, rows))], axis=1),
-            np.zeros((m, wide + 1, rows)),
-        )
-        longer.feature[each, length], longer.zero[each, length] = column, share_zero
-        longer.one[each, length] = share_one
-        i, size = np.arange(wide)[None, :, None], (length + 1)[:, None, None]
-        longer.weight[:, :-1] = share_zero[:, None, None] * self.weight * (size - 1 - i) / size
-        longer.weight[:, 1:] += share_one[:, None] * self.weight * (i + 1) / size
-        longer.weight[length == 0, 0] = 1.0
-        return longer
+    def extended(self, column: Places, share_zero: Floats, share_one: Floats) -> _Ways:
+        """Return each way with one more column at its end."""
+        length, each, i = self.length, np.arange(len(column)), np.arange(self.weight.shape[1])
+        one_more: list[npt.NDArray[Any]] = [np.pad(part, ((0, 0), (0, 1))) for part in self[1:4]]
+        for part, value in zip(one_more, (column, share_zero, share_one), strict=True):
+            part[each, length] = value
+        weight, size = np.zeros((len(column), len(i) + 1)), (length + 1)[:, None]
+        weight[:, :-1] = share_zero[:, None] * self.weight * (size - 1 - i) / size
+        weight[:, 1:] += share_one[:, None] * self.weight * (i + 1) / size
+        weight[length == 0, 0] = 1.0
+        return _Ways(length + 1, one_more[0], one_more[1], one_more[2], weight)
+
+    def shares(self) -> Floats:
+        """Return what each column of a way, but for its first, adds to the sum of a tree for each unit at its end."""
+        out = np.zeros(self.weight.shape)
+        for size in np.unique(self.length):
+            own = np.flatnonzero(self.length == size)
+            _, _, zero, one, weight = self.pick(own)
+            zero, one, end = zero[:, 1:size], one[:, 1:size], int(size) - 1
+            total = np.zeros(zero.shape)
+            for known in (True, False):
+                way, place = np.nonzero((one != 0.0) == known)
+                share_zero, added, following = zero[way, place], np.zeros(len(way)), weight[way, end]
+                for i in range(end - 1, -1, -1):
+                    before = weight[way, i]
+                    if known:
+                        part = following * size / (i + 1)
+                        following = before - part * share_zero * (end - i) / size
+                    else:
+                        part = before * size / (share_zero * (end - i))
+                    added += part
+                total[way, place] = added
+            out[own, 1:size] = total * (one - zero)
+        return out
 
 
 def contributions(trees: Trees, columns: Matrix) -> Floats:
     """Return the Shapley value of every column for each row (see `ukge.evidence.shap`)."""
     rows, n = len(columns), len(trees)
-    number, _ = leaf_numbers(trees.root, trees.left, trees.step)
-    node, column = trees.root[:-1], np.full(n, -1)
-    share_zero, share_one = np.ones(n), np.ones((n, rows))
+    node, way = trees.root[:-1], np.repeat(np.arange(n)[:, None], rows, axis=1)  # (nodes), (nodes, rows)
+    column, zero, one = np.full(n, -1), np.ones(n), np.ones(n)
     nothing = np.zeros((n, 0))
-    paths = _Paths(np.zeros(n, dtype=np.int64), nothing.astype(np.int64), nothing, *2 * (np.zeros((n, 0, rows)),))
+    ways = _Ways(np.zeros(n, dtype=np.int64), nothing.astype(np.int64), nothing, nothing, nothing)
     found: list[tuple[Places, Places, Floats]] = []
-    while len(node):
-        paths = paths.extended(column, share_zero, share_one)
-        at_leaf = trees.step[node] == 0
-        found += _shares(paths.of(at_leaf), node[at_leaf], trees.value)
-        inner = np.flatnonzero(~at_leaf)
-        above = node[inner]
-        split = trees.feature[above].astype(np.int64)
-        right = _goes_right(trees, np.repeat(above, rows), columns[:, split].T.ravel()).reshape(-1, rows)
-        node, column = np.concatenate([trees.left[above], trees.left[above] + 1]), np.tile(split, 2)
-        paths, share_zero, share_one = paths.of(np.tile(inner, 2)).without(column)
-        share_zero *= trees.count[node] / trees.count[np.tile(above, 2)]
-        share_one *= np.concatenate([~right, right])
-    return _added(trees, number, found, columns.shape)
+    while len(node) and rows:
+        ways = ways.extended(column, zero, one)
+        inner = trees.step[node] == 1
+        leaf, its_way = node[~inner], way[~inner]
+        used, place = np.unique(its_way, return_inverse=True)
+        share = ways.pick(used).shares()[place.reshape(its_way.shape)] * trees.value[leaf][:, None, None]
+        at, step = np.nonzero(np.arange(1, share.shape[2]) < ways.length[its_way[:, 0]][:, None])
+        found.append((leaf[at], ways.feature[its_way[at, 0], step + 1], share[at, :, step + 1]))
+        # Rows that go the same way on from here have the same ways to both children.
+        above, split = node[inner], trees.feature[node[inner]].astype(np.int64)
+        right = _goes_right(trees, np.repeat(above, rows), columns[:, split].T.ravel()).reshape(way[inner].shape)
+        parted, at_parted, new = np.unique(2 * way[inner] + right, return_index=True, return_inverse=True)
+        new = new.reshape(right.shape)
+        old, to_right, of_node = parted // 2, parted % 2, at_parted // rows
+        node, way = np.concatenate([trees.left[above], trees.left[above] + 1]), np.concatenate([new, new + len(parted)])
+        column, ways = np.tile(split[of_node], 2), ways.pick(np.tile(old, 2))
+        zero, one = ways.without(column)
+        left = trees.left[above[of_node]]
+        zero *= trees.count[np.concatenate([left, left + 1])] / trees.count[np.tile(above[of_node], 2)]
+        one *= np.concatenate([1 - to_right, to_right])
+    return _added(trees, found, columns.shape)
 
 
-def _shares(paths: _Paths, leaf: Places, value: Floats) -> list[tuple[Places, Places, Floats]]:
-    """Return leaves, columns and what the columns on the way to each leaf add for each row: (leaves, columns, rows)."""
-    found = []
-    for size in np.unique(paths.length):
-        own = np.flatnonzero(paths.length == size)
-        _, feature, zero, one, weight = paths.of(own)
-        end = int(size) - 1
-        if end == 0:
-            continue
-        share_zero, share_one = zero[:, 1:size, None], one[:, 1:size]
-        following, total = np.repeat(weight[:, end : end + 1], end, axis=1), np.zeros(share_one.shape)
-        for i in range(end - 1, -1, -1):
-            before = weight[:, i : i + 1]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                seen = following * size / ((i + 1) * share_one)
-                unseen = before * size / (share_zero * (end - i))
-            total += np.where(share_one != 0.0, seen, unseen)
-            following = before - seen * share_zero * (end - i) / size
-        found.append(
-            (leaf[own], feature[:, 1:size], total * (share_one - share_zero) * value[leaf[own]][:, None, None])
-        )
-    return found
-
-
-def _added(trees: Trees, number: Places, found: list[tuple[Places, Places, Floats]], shape: tuple[int, ...]) -> Floats:
-    """Add up the shares of leaves, from the last leaf of a tree to its first, as the stack of the kernel has them."""
+def _added(trees: Trees, found: list[tuple[Places, Places, Floats]], shape: tuple[int, ...]) -> Floats:
+    """Add up the shares of leaves, from the last leaf of a tree to its first, as the kernel's stack has them."""
     out = np.zeros(shape)
-    if not found:
-        return out
-    leaf = np.concatenate([np.repeat(leaf, feature.shape[1]) for leaf, feature, _ in found])
-    feature = np.concatenate([feature.ravel() for _, feature, _ in found])
-    parts = np.concatenate([part.reshape(-1, shape[0]) for *_, part in found])
-    tree = np.searchsorted(trees.root, leaf, side="right")
-    order = np.lexsort((-number[leaf], tree))
-    for row in range(shape[0]):
-        out[row] = np.bincount(feature[order], weights=parts[order, row], minlength=shape[1])
+    if found:
+        leaf, feature, share = (np.concatenate(each) for each in zip(*found, strict=True))
+        number, _ = leaf_numbers(trees.root, trees.left, trees.step)
+        order = np.lexsort((-number[leaf], np.searchsorted(trees.root, leaf, side="right")))
+        feature, share = feature[order], share[order]
+        for row in range(shape[0]):
+            out[row] = np.bincount(feature, weights=share[:, row], minlength=shape[1])
     return out

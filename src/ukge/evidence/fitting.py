@@ -17,6 +17,7 @@ from ukge.evidence.features import Features
 from ukge.evidence.gather import gather
 from ukge.evidence.head import Examples, fit_head, joined
 from ukge.evidence.impartial import with_expectation
+from ukge.evidence.kernels import load_compiler
 from ukge.evidence.mixture import mixed_negatives
 from ukge.evidence.parts import Parts
 from ukge.evidence.ranking import fit_rank_head
@@ -51,6 +52,7 @@ def fit(
     tell: Tell | None = None,
 ) -> Parts:
     """Gather evidence from the training facts and fit a head to the validation facts and to negative links."""
+    load_compiler()
     steps = Steps(tell, STEPS)
     blind = _blind(dataset)
     backbones = backbones_of(models, blind)

@@ -15,8 +15,11 @@ from typing import Any
 
 COMPILER = "numba"
 
-PATIENCE = 0.5
-"""Seconds of work without the compiler after which it is loaded: about half of what that takes."""
+PATIENCE = 1.0
+"""Seconds of work without the compiler after which it is loaded: about as many as that takes.
+
+So a process that asks one question does not wait for the compiler, and one that asks many waits for it once.
+"""
 
 prange = range
 """Rounds of a loop in any order; the compiler shares them out among threads."""

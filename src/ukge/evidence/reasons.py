@@ -241,12 +241,12 @@ class Witness:
 
     def _analogue(self, side: str) -> tuple[str, tuple[Fact, ...]]:
         """The known answer that is nearest in embedding space, as the columns of agreement compare them."""
-        directions, graph = self._features.backbones[0].directions, self._index.graph
+        backbone, graph = self._features.backbones[0], self._index.graph
         asked, column = (self._tail, graph.tail) if side == "tail" else (self._head, graph.head)
         rows = self._answers(side, MOST)
         if not rows:
             return f"There is no other {side} to compare {self._name(side)} with.", ()
-        likeness = directions[column[rows]] @ directions[asked]
+        likeness = backbone.directions_of(column[rows]) @ backbone.directions_of(np.array([asked]))[0]
         nearest = int(np.argmax(likeness))
         facts = self._quote([rows[nearest]])
         if column[rows[nearest]] == asked:  # it is an observed fact, and not left out
