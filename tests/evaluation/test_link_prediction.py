@@ -9,16 +9,18 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 from tests.evaluation.table_predictor import TablePredictor
 
-from ukge.evaluation.answers import SIDES, Asked, Known, Queries, Side
 from ukge.evaluation.link_prediction import HITS, link_metrics
 from ukge.evaluation.metric import metrics_of
+from ukge.evaluation.ranked_facts import RankedFacts
 from ukge.graph.dataset import Dataset
+from ukge.graph.index import FactIndex
+from ukge.graph.queries import SIDES, Queries, Side
 from ukge.graph.uncertain import UncertainGraph, concat
 
 
 def ranked(predictor: TablePredictor, facts: UncertainGraph, known: UncertainGraph, side: Side) -> list[np.ndarray]:
-    asked = Asked.of(facts, side)
-    return list(asked.ranks(predictor, Known(known, side).answers(asked.queries)))
+    asked = RankedFacts.of(facts, side)
+    return list(asked.ranks(predictor, FactIndex(known).answers(asked.queries)))
 
 
 def brute_force(
@@ -77,7 +79,7 @@ def test_what_is_not_a_number_ranks_last(dataset: Dataset, predictor: TablePredi
     predictor.table = np.full_like(predictor.table, np.nan)
     raw, filtered = ranked(predictor, dataset.test, dataset.whole(), "tail")
     assert (raw == predictor.n_entities).all()
-    known = np.diff(Known(dataset.whole(), "tail").answers(_queries(dataset.test)).offsets)
+    known = np.diff(FactIndex(dataset.whole()).answers(_queries(dataset.test)).offsets)
     np.testing.assert_array_equal(filtered, predictor.n_entities - known + 1)
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from ukge.errors import SHOWN, DataError, Problem
 from ukge.graph.columns import Confidences
+from ukge.graph.index import Triples
 from ukge.graph.uncertain import UncertainGraph
 from ukge.registry import Registry
 
@@ -34,17 +35,10 @@ class Repeats:
     @classmethod
     def of(cls, graph: UncertainGraph) -> Repeats:
         """Gather the rows of `graph` by (h, r, t)."""
-        keys = graph.keys()
-        by_key = np.argsort(keys, kind="stable")
-        ordered = keys[by_key]
-        new = np.ones(len(keys), dtype=np.bool_)
-        new[1:] = ordered[1:] != ordered[:-1]
-        first = by_key[np.flatnonzero(new)]
-        rank = np.empty(len(first), dtype=np.int64)
-        rank[np.argsort(first)] = np.arange(len(first))
-        triple = rank[np.cumsum(new) - 1]
-        counts = np.bincount(triple, minlength=len(first)).astype(np.int64)
-        order = by_key[np.argsort(triple, kind="stable")]
+        found = Triples.of_rows(graph.keys(), graph.confidence)
+        triple = np.argsort(found.first)
+        counts = found.count[triple]
+        order = found.gather(found.start[triple], found.start[triple + 1])
         return cls(graph, order, np.cumsum(counts) - counts, counts)
 
     def __len__(self) -> int:

@@ -17,6 +17,7 @@ from ukge.errors import ConfigError, known_names
 from ukge.graph.aggregate import aggregate
 from ukge.graph.arrow import from_numpy
 from ukge.graph.index import FactIndex
+from ukge.graph.queries import Floats, Places
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.graph.vocabulary import Vocabulary
 
@@ -43,15 +44,11 @@ def find_undirected(graph: UncertainGraph) -> tuple[str, ...]:
     that stand in one direction by chance cannot be told from those of a directed relation.
     """
     index = FactIndex(graph)
+    count, mirrored, gap = mirrors(index)
     facts = index.all()
     apart = facts.head != facts.tail
     head, relation, tail = (column[apart] for column in facts[:3])
-    mirror = index.stored(tail, relation, head)
     n = graph.n_relations
-    count = np.bincount(relation, minlength=n)
-    mirrored = np.bincount(relation, weights=~np.isnan(mirror), minlength=n)
-    gaps = np.nan_to_num(np.abs(facts.confidence[apart] - mirror))
-    gap = np.bincount(relation, weights=gaps, minlength=n)
     rank = np.empty(graph.n_entities, dtype=np.int64)
     rank[pc.sort_indices(graph.entities.names).to_numpy()] = np.arange(graph.n_entities)
     rising = np.bincount(relation, weights=rank[head] < rank[tail], minlength=n)
@@ -63,6 +60,23 @@ def find_undirected(graph: UncertainGraph) -> tuple[str, ...]:
         for number in np.flatnonzero(enough & (twice | once))
         if twice[number] or _ends_shared(index, int(number)) >= SHARED
     )
+
+
+def mirrors(index: FactIndex) -> tuple[Places, Floats, Floats]:
+    """Return of each relation its facts between two entities, those with a mirror, and how far the two are apart.
+
+    The last is the sum of the differences of the two confidences.
+    """
+    facts = index.all()
+    apart = facts.head != facts.tail
+    head, relation, tail = (column[apart] for column in facts[:3])
+    mirror = index.stored(tail, relation, head)
+    n = index.n_relations
+    gaps = np.nan_to_num(np.abs(facts.confidence[apart] - mirror))
+    count: Places = np.bincount(relation, minlength=n)
+    mirrored: Floats = np.bincount(relation, weights=(~np.isnan(mirror)).astype(np.float64), minlength=n)
+    gap: Floats = np.bincount(relation, weights=gaps, minlength=n)
+    return count, mirrored, gap
 
 
 def _ends_shared(index: FactIndex, relation: int) -> float:

@@ -13,14 +13,6 @@ Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
 
-def distinct(keys: Keys) -> Keys:
-    """Return the distinct keys, sorted (faster on integers than NumPy's own, which hashes)."""
-    ordered = np.sort(keys)
-    first = np.ones(len(ordered), dtype=np.bool_)
-    first[1:] = ordered[1:] != ordered[:-1]
-    return ordered[first]
-
-
 @dataclass(frozen=True, eq=False)
 class ByTriple:
     """Distinct triple keys, sorted, each with the rows that hold it (`order[start : start + count]`)."""
