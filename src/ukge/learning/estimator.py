@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, overload
 
@@ -56,6 +56,7 @@ class UKGE(EstimatorSettings):
         out: str | Path | None = None,
         reference: str | None = None,
         leak_safe: bool = False,
+        undirected: str | Sequence[str] = "auto",
         reading: Mapping[str, Any] | None = None,
         overwrite: bool = False,
         progress: bool | None = None,
@@ -66,7 +67,8 @@ class UKGE(EstimatorSettings):
 
         A frame has the columns head, relation, tail and confidence (see `ukge.read`), or `y` has the confidences. Of
         facts that come whole, 7 % are kept aside to choose the epoch. A name or a path is opened by
-        `ukge.open_dataset`, and its test facts are left alone.
+        `ukge.open_dataset`, and its test facts are left alone. `undirected` names the relations without a direction, of
+        which a fact and its mirror are one: "auto" finds them by their facts, "none" takes all as they stand.
 
         `rules` are ground rules, or where they come from: "own" (those of the data set, the default), "mined", "none",
         or a file (see `ukge.learning.rule_sources`). With `out`, the run is kept in that directory, in place of an old
@@ -80,7 +82,9 @@ class UKGE(EstimatorSettings):
         settings = self.settings
         settings = settings.replace(engine=resolve(settings))
         watching = [*on_request(settings, out), *callbacks]
-        dataset, found = opened(data, y, seed=settings.runtime.seed, leak_safe=leak_safe, reading=reading)
+        dataset, found = opened(
+            data, y, seed=settings.runtime.seed, leak_safe=leak_safe, undirected=undirected, reading=reading
+        )
         ground = ground_rules(dataset, rules, settings)
         source = reference or found
         note = DataNote.of(dataset, source, settings.runtime.seed, leak_safe, reading, kept=out is not None)
@@ -122,7 +126,8 @@ class UKGE(EstimatorSettings):
             raise RunError(f"{run.path} learnt from data in memory", hint="Resume it from Python, giving the data.")
         data = note.reference if data is None else data
         told = note.reading if isinstance(data, (str, Path)) or is_readable(data) else None
-        dataset, _ = opened(data, y, seed=note.seed, leak_safe=note.leak_safe, reading=told, caller="resume")
+        how: dict[str, Any] = {"leak_safe": note.leak_safe, "undirected": note.undirected, "reading": told}
+        dataset, _ = opened(data, y, seed=note.seed, caller="resume", **how)
         for part, expected in (("train", note.train), ("val", note.val)):
             if dataset.parts[part].fingerprint != expected:
                 raise RunError(

@@ -126,8 +126,9 @@ class Sampler(ABC):
     def __init__(self, data: TrainingData, config: SamplingConfig, device: torch.device) -> None:
         self.n_entities = data.n_entities
         self.negatives = config.negatives
-        self.heads = Side(data.tail, data.relation, data.head, data, config, device)
-        self.tails = Side(data.head, data.relation, data.tail, data, config, device)
+        head, relation, tail = data.observed()
+        self.heads = Side(tail, relation, head, data, config, device)
+        self.tails = Side(head, relation, tail, data, config, device)
 
     @abstractmethod
     def sample(self, facts: Facts, generator: torch.Generator) -> Negatives | None:

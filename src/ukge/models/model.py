@@ -101,11 +101,18 @@ class Ranking(NamedTuple):
 
 
 class Model:
-    """Weights that predict, by id. It reads `parameters` in place, so it follows their training."""
+    """Weights that predict, by id. It reads `parameters` in place, so it follows their training.
 
-    def __init__(self, parameters: Parameters, scorer: Scorer, link: Link) -> None:
+    `undirected` says of each relation whether it has no direction: a fact and its mirror are then the same fact, whose
+    plausibility is the mean of both where the scorer tells head from tail.
+    """
+
+    def __init__(
+        self, parameters: Parameters, scorer: Scorer, link: Link, undirected: npt.NDArray[np.bool_] | None = None
+    ) -> None:
         self.scorer = scorer
         self.link = link
+        self.undirected = undirected
         self._entity: Any = parameters.entity
         self._relation: Any = parameters.relation
         self._link: Any = parameters.link
@@ -134,30 +141,34 @@ class Model:
 
         Scores are plausibilities turned the way of confidence, not confidences, which tie where a link is clamped.
         """
-        return self._numbers(self._all_scores(self._tail_query(head, relation)))
+        return self._numbers(self._tail_scores(head, relation))
 
     def head_scores(self, relation: Ids, tail: Ids) -> Floats:
         """Return for each query (?, r, t) a score of every entity, (n, n_entities), as `tail_scores` does."""
-        return self._numbers(self._all_scores(self._head_query(relation, tail)))
+        return self._numbers(self._head_scores(relation, tail))
 
     def rank_tails(self, head: Ids, relation: Ids, k: int) -> Ranking:
         """Return the k best tails of each query (h, r, ?); all entities are candidates."""
-        return self._rank(len(head), k, lambda rows: self._tail_query(head[rows], relation[rows]))
+        return self._rank(len(head), k, lambda rows: self._tail_scores(head[rows], relation[rows]))
 
     def rank_heads(self, relation: Ids, tail: Ids, k: int) -> Ranking:
         """Return the k best heads of each query (?, r, t); all entities are candidates."""
-        return self._rank(len(tail), k, lambda rows: self._head_query(relation[rows], tail[rows]))
+        return self._rank(len(tail), k, lambda rows: self._head_scores(relation[rows], tail[rows]))
 
     def _plausibilities(self, head: Ids, relation: Ids, tail: Ids) -> Iterator[tuple[slice, Any]]:
+        if self.undirected is not None:
+            # Rounded products depend on their order: a fact and its mirror are multiplied in the same one.
+            turned = self.undirected[relation] & (head > tail)
+            head, tail = np.where(turned, tail, head), np.where(turned, head, tail)
         for rows in _blocks(len(head), self._entity.shape[1], FACTS):
-            yield (
-                rows,
-                self.scorer.plausibility(
-                    self._rows(self._entity, head[rows]),
-                    self._rows(self._relation, relation[rows]),
-                    self._rows(self._entity, tail[rows]),
-                ),
-            )
+            kind = self._rows(self._relation, relation[rows])
+            ends = self._rows(self._entity, head[rows]), self._rows(self._entity, tail[rows])
+            plausibility = self.scorer.plausibility(ends[0], kind, ends[1])
+            both = self._told_both_ways(relation[rows])
+            if len(both):
+                back = self.scorer.plausibility(ends[1][both], kind[both], ends[0][both])
+                plausibility[both] = (plausibility[both] + back) / 2
+            yield rows, plausibility
 
     def _predict(self, plausibility: Any) -> Any:
         return self.link.predict(plausibility, self._link[0], self._link[1])
@@ -168,16 +179,35 @@ class Model:
     def _head_query(self, relation: Ids, tail: Ids) -> Any:
         return self.scorer.head_query(self._rows(self._relation, relation), self._rows(self._entity, tail))
 
-    def _all_scores(self, query: Any) -> Any:
-        plausibility = self._compare_all(query)
+    def _told_both_ways(self, relation: Ids) -> npt.NDArray[np.int64]:
+        """Return which facts or queries have no direction and a scorer that gives them one."""
+        if self.undirected is None or self.scorer.symmetric:
+            return np.zeros(0, dtype=np.int64)
+        return np.flatnonzero(self.undirected[relation])
+
+    def _tail_scores(self, head: Ids, relation: Ids) -> Any:
+        plausibility, both = self._compare_all(self._tail_query(head, relation)), self._told_both_ways(relation)
+        if len(both):
+            back = self._compare_all(self._head_query(relation[both], head[both]))
+            plausibility[both] = (plausibility[both] + back) / 2
+        return self._turned(plausibility)
+
+    def _head_scores(self, relation: Ids, tail: Ids) -> Any:
+        plausibility, both = self._compare_all(self._head_query(relation, tail)), self._told_both_ways(relation)
+        if len(both):
+            back = self._compare_all(self._tail_query(tail[both], relation[both]))
+            plausibility[both] = (plausibility[both] + back) / 2
+        return self._turned(plausibility)
+
+    def _turned(self, plausibility: Any) -> Any:
         return -plausibility if self.link.ranking_sign(float(self._link[0])) < 0 else plausibility
 
-    def _rank(self, n: int, k: int, query: Callable[[slice], Any]) -> Ranking:
+    def _rank(self, n: int, k: int, scores_of: Callable[[slice], Any]) -> Ranking:
         k = min(k, self.n_entities)
         found = Ranking(np.empty((n, k), dtype=np.int64), np.empty((n, k), dtype=np.float32))
         sign = self.link.ranking_sign(float(self._link[0]))
         for rows in _blocks(n, self.n_entities):
-            entity, scores = self._best(self._all_scores(query(rows)), k)
+            entity, scores = self._best(scores_of(rows), k)
             found.entity[rows] = self._numbers(entity)
             found.confidence[rows] = self._numbers(self._predict(sign * scores))
         return found

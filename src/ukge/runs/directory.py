@@ -15,7 +15,7 @@ import hashlib
 import json
 import platform
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,8 @@ class DataNote:
     """What a run learnt from: how to open it again, and fingerprints that tell whether it is still the same.
 
     `facts` and `mean` are the number of the training facts and their mean confidence, where they are known; `reading`
-    is what `read` was told about the file of facts: its format, columns and the like.
+    is what `read` was told about the file of facts: its format, columns and the like; `undirected` are the relations
+    that were taken to have no direction.
     """
 
     reference: str
@@ -52,6 +53,7 @@ class DataNote:
     facts: int | None = None
     mean: float | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
+    undirected: Sequence[str] = ()
 
     @classmethod
     def of(
@@ -68,7 +70,7 @@ class DataNote:
         train = dataset.train
         mean = float(train.confidence.mean()) if len(train) else None
         prints = (train.fingerprint, dataset.val.fingerprint) if kept else ("", "")
-        return cls(reference, *prints, seed, leak_safe, len(train), mean, dict(reading or {}))
+        return cls(reference, *prints, seed, leak_safe, len(train), mean, dict(reading or {}), train.undirected)
 
 
 @dataclass

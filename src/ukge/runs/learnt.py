@@ -7,11 +7,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ukge.errors import ConfigError, DataError, RunError
 from ukge.graph.notebook import figure
 from ukge.graph.pictures import curve
 from ukge.graph.vocabulary import Vocabulary
-from ukge.models.assemble import as_model
 from ukge.models.model import Model
 from ukge.runs.directory import IN_MEMORY, DataNote, Run
 from ukge.runs.trained import Collapse, Trained
@@ -35,7 +36,7 @@ class Learnt:
     @cached_property
     def predictor(self) -> Model:
         """The model, by ids."""
-        return as_model(self.trained.parameters, self.trained.config)
+        return self.trained.model()
 
     @property
     def names(self) -> tuple[Vocabulary, Vocabulary]:
@@ -104,7 +105,8 @@ class Learnt:
         """Write a run directory, which says of the data how much there was, not where it is."""
         trained = self.trained
         seed = trained.config.runtime.seed
-        note = DataNote(IN_MEMORY, "", "", seed, facts=self.note.facts, mean=self.note.mean)
+        kept = {"facts": self.note.facts, "mean": self.note.mean, "undirected": self.note.undirected}
+        note = DataNote(IN_MEMORY, "", "", seed, **kept)
         run = Run.create(path, trained.config, note, *self.names, None, model=model, overwrite=overwrite)
         result = trained.result()
         run.save_weights(trained.parameters, {name: result[name] for name in ("metric", "best", "best_epoch")})
@@ -124,5 +126,13 @@ class Learnt:
         result = manifest["result"]
         figures = {name: result[name] for name in ("metric", "best", "best_epoch", "epochs")}
         collapsed = Collapse(**result["collapsed"]) if "collapsed" in result else None
-        trained = Trained(run.load_weights(), run.config, seconds=0.0, collapsed=collapsed, **figures)
-        return cls(trained, *run.vocabularies, run.data, run.trace())
+        note, (entities, relations) = run.data, run.vocabularies
+        trained = Trained(
+            run.load_weights(),
+            run.config,
+            seconds=0.0,
+            collapsed=collapsed,
+            undirected=np.isin(list(relations), note.undirected) if note.undirected else None,
+            **figures,
+        )
+        return cls(trained, entities, relations, note, run.trace())

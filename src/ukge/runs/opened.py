@@ -64,7 +64,7 @@ def dataset_of(run: Run, data: str | Path | None = None, reading: Mapping[str, A
         raise RunError(f"{run.path} learnt from data in memory", hint="Say where the data is: ‹data=DATA›.")
     reference = note.reference if data is None else str(data)
     told = reading or (note.reading if data is None or Path(data).is_file() else {})
-    dataset = open_dataset(reference, seed=note.seed, leak_safe=note.leak_safe, **told)
+    dataset = open_dataset(reference, seed=note.seed, leak_safe=note.leak_safe, undirected=note.undirected, **told)
     for part, expected in (("train", note.train), ("val", note.val)):
         if expected and dataset.parts[part].fingerprint != expected:
             raise RunError(

@@ -144,7 +144,13 @@ def _conflicts(found: Audit) -> str:
 
 def _symmetry(found: Audit) -> str:
     rows = (
-        [escape(each.relation), f"{each.facts:,}", percent(each.share), bar(each.share), _number(each.gap)]
+        [
+            escape(each.relation),
+            f"{each.facts:,}",
+            "no direction" if each.undirected else percent(each.share),
+            bar(each.share),
+            _number(each.gap),
+        ]
         for each in found.symmetry[:RELATIONS_SHOWN]
     )
     return _table(["relation", "facts", "inverse is a fact too", "", "gap"], rows)

@@ -33,6 +33,9 @@ class Scorer(ABC):
     inner_product: ClassVar[bool]
     """Whether `compare` is the inner product, so that many candidates are one matrix product."""
 
+    symmetric: ClassVar[bool] = False
+    """Whether g(h, r, t) = g(t, r, h)."""
+
     phases: ClassVar[bool] = False
     """Whether a relation's row holds angles in radians."""
 

@@ -200,10 +200,10 @@ class FusedEngine:
         data = self.data
         observed = np.zeros(0, dtype=np.int64)
         if self.config.sampling.filter_observed:
-            keys = triple_keys(data.head, data.relation, data.tail, data.n_entities, data.n_relations)
-            observed = np.unique(keys)
+            observed = np.unique(triple_keys(*data.observed(), data.n_entities, data.n_relations))
         if self.config.sampling.in_range:
-            heads, tails = _members(data.relation, data.head, data), _members(data.relation, data.tail, data)
+            head, relation, tail = data.observed()
+            heads, tails = _members(relation, head, data), _members(relation, tail, data)
             return observed, (*heads, *tails, np.uint64(0))
         share = self.config.sampling.by_degree
         ends = np.concatenate([data.head, data.tail]) if share else np.zeros(0, dtype=np.int32)
