@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from ukge import UKGE, open_dataset
 from ukge.evaluation.bootstrap import Bootstrap
@@ -13,6 +14,8 @@ from ukge.evaluation.evaluate import evaluate, prepare
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.undirected import take_undirected
 from ukge.graph.writers import write
+from ukge.learning.engines import engines
+from ukge.learning.sampling import Facts, samplers
 from ukge.learning.train import training_data
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.devices import DeviceModel
@@ -117,7 +120,9 @@ def test_both_directions_are_equal_to_the_bit(name: str, device: str | None) -> 
     few, kind = np.arange(7), np.array([1, 0, 1, 1, 0, 1, 1])
     tails, heads = model.tail_scores(few, kind), model.head_scores(kind, few)
     np.testing.assert_array_equal(tails[undirected[kind]], heads[undirected[kind]])
-    scores = np.stack([model.plausibility(np.full(40, h), np.full(40, r), np.arange(40)) for h, r in zip(few, kind)])
+    everyone = np.arange(40)
+    asked = zip(few, kind, strict=True)
+    scores = np.stack([model.plausibility(np.full(40, h), np.full(40, r), everyone) for h, r in asked])
     sign = link.ranking_sign(float(weights.link[0]))
     np.testing.assert_allclose(tails, sign * scores, rtol=1e-4, atol=1e-5)
     best, same = model.rank_tails(few, kind, 5), model.rank_heads(kind, few, 5)
@@ -136,7 +141,7 @@ def test_a_fact_is_learnt_once_or_in_both_directions() -> None:
     )
     once = training_data(graph, variant("ukge-rect"), rules)
     assert list(zip(once.head, once.tail, strict=True)) == [(1, 0), (0, 1), (2, 2)]
-    both = training_data(graph, variant("transe"))
+    both = training_data(graph, variant("ukge-rect").replace(scorer="complex"))
     assert list(zip(both.head, both.tail, strict=True)) == [(1, 0), (0, 1), (2, 2), (1, 0)]
     assert both.confidence == pytest.approx([0.5, 0.2, 0.3, 0.2])
     near, likes = graph.relations.id("near"), graph.relations.id("likes")
@@ -151,17 +156,29 @@ def test_a_fact_is_learnt_once_or_in_both_directions() -> None:
     assert (once.rules.head[0], once.rules.tail[0]) == (0, 1)
 
 
-@pytest.mark.parametrize("engine", ["fused", "torch"])
-def test_no_mirror_of_a_fact_is_drawn_for_an_unseen_one(engine: str) -> None:
-    """Five entities that are all near each other, told in one direction: nothing is left to be drawn."""
-    names = "abcde"
-    clique = [(a, "near", b, 1.0) for a in names for b in names if a <= b]
-    graph = take_undirected(UncertainGraph.from_facts(clique), "near")
-    from ukge.learning.engines import engines
-    from ukge.models.model import init as start
+@pytest.mark.parametrize("sampler", ["independent", "shared", "exhaustive"])
+def test_no_mirror_of_a_fact_is_drawn_for_an_unseen_one(sampler: str) -> None:
+    """Of five entities all but one are near the first, told in one direction: the last is the only one to be drawn."""
+    told = [("a", "near", name, 1.0) for name in "abcd"] + [("b", "likes", "e", 1.0)]
+    graph = take_undirected(UncertainGraph.from_facts(told), "near")
+    config = variant("ukge-rect").replace(filter_observed=True, negatives=64)
+    near = torch.tensor([graph.relations.id("near")])
+    drawn = samplers.get(sampler)(training_data(graph, config), config.sampling, torch.device("cpu")).sample(
+        Facts(torch.tensor([0]), near, torch.tensor([1])), torch.Generator().manual_seed(0)
+    )
+    assert drawn is not None
+    assert drawn.counts is not None or sampler == "independent"
+    tails = drawn.entities[-1].flatten()
+    heads = drawn.entities[0].flatten()
+    counts = torch.ones(len(heads) + len(tails), dtype=torch.bool) if drawn.counts is None else drawn.counts.flatten()
+    assert set(tails[counts[len(heads) :]].tolist()) == {4}, "a is near to all others"
+    assert set(heads[counts[: len(heads)]].tolist()) == {1, 2, 3, 4}, "b is near to a alone"
 
-    config = variant("ukge-logi").replace(filter_observed=True, engine=engine, threads=1, dim=4, l2=0.0)
-    data = training_data(graph, config)
-    scorer = scorers.get(config.model.scorer)
-    result = engines.get(engine)(start(scorer, 5, 1, 4, 0.3, 0), data, config).epoch(0)
-    assert result.losses["unseen"] == 0.0
+
+def test_the_fused_engine_knows_both_directions() -> None:
+    graph = take_undirected(UncertainGraph.from_facts([("a", "near", name, 1.0) for name in "abcd"]), "near")
+    config = variant("ukge-rect").replace(filter_observed=True, in_range=True, threads=1, dim=4)
+    engine = engines.get("fused")(init(scorers.get("distmult"), 4, 1, 4, 0.3, 0), training_data(graph, config), config)
+    observed, (_, heads, _, tails, _) = engine._constraints()  # type: ignore[attr-defined]
+    assert observed.tolist() == [0, 1, 2, 3, 4, 8, 12]
+    assert heads.tolist() == tails.tolist() == [0, 1, 2, 3]

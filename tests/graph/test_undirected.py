@@ -26,7 +26,10 @@ def pairs(n: int = 60, facts: int = 400, seed: int = 0) -> Rows:
     """Facts of one relation, each pair once, its first name before its second."""
     rng = np.random.default_rng(seed)
     chosen = rng.permutation([(i, j) for i in range(n) for j in range(i + 1, n)])[:facts]
-    return [(f"p{i:03}", "interacts", f"p{j:03}", round(float(c), 3)) for (i, j), c in zip(chosen, rng.random(facts))]
+    return [
+        (f"p{i:03}", "interacts", f"p{j:03}", round(float(c), 3))
+        for (i, j), c in zip(chosen, rng.random(facts), strict=True)
+    ]
 
 
 def in_both_directions(rows: Rows) -> Rows:
@@ -108,8 +111,8 @@ def test_a_fact_of_two_parts_stays_in_train(tmp_path: Path) -> None:
     assert [tuple(fact)[:4] for fact in dataset.test] == [("a", "likes", "b", 0.5), ("a", "near", "d", 0.9)]
     assert told == [Undirected(("near",), rows=6, facts=4, left=2)]
     assert told[0].line() == (
-        "near has no direction: 6 rows are 4 facts (2 of them in two parts, which train keeps); undirected='none' takes "
-        "them as they stand"
+        "near has no direction: 6 rows are 4 facts (2 of them in two parts, which train keeps); undirected='none' "
+        "takes them as they stand"
     )
     assert len(open_dataset(tmp_path).val) == 2, "three facts say nothing by themselves"
 
@@ -147,7 +150,7 @@ def test_a_directory_remembers_what_has_no_direction(tmp_path: Path) -> None:
 
 
 def test_links_are_no_mirrors_of_facts_and_ends_are_drawn_alike() -> None:
-    graph = take_undirected(UncertainGraph.from_facts(pairs(facts=1500)), "interacts")
+    graph = take_undirected(UncertainGraph.from_facts(pairs(facts=800)), "interacts")
     for kind in ("uniform", "range", "paper", "degree"):
         links = negative_links(graph, kind=kind, n=200)
         assert links.undirected == graph.undirected

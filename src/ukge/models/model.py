@@ -186,20 +186,19 @@ class Model:
         return np.flatnonzero(self.undirected[relation])
 
     def _tail_scores(self, head: Ids, relation: Ids) -> Any:
-        plausibility, both = self._compare_all(self._tail_query(head, relation)), self._told_both_ways(relation)
-        if len(both):
-            back = self._compare_all(self._head_query(relation[both], head[both]))
-            plausibility[both] = (plausibility[both] + back) / 2
-        return self._turned(plausibility)
+        return self._all_scores(self._tail_query(head, relation), head, relation, self._told_both_ways(relation))
 
     def _head_scores(self, relation: Ids, tail: Ids) -> Any:
-        plausibility, both = self._compare_all(self._head_query(relation, tail)), self._told_both_ways(relation)
-        if len(both):
-            back = self._compare_all(self._tail_query(tail[both], relation[both]))
-            plausibility[both] = (plausibility[both] + back) / 2
-        return self._turned(plausibility)
+        query, both = self._head_query(relation, tail), self._told_both_ways(relation)
+        if len(both):  # the same question as that for a tail, so that it gets the same answer to the bit
+            query[both] = self._tail_query(tail[both], relation[both])
+        return self._all_scores(query, tail, relation, both)
 
-    def _turned(self, plausibility: Any) -> Any:
+    def _all_scores(self, query: Any, given: Ids, relation: Ids, both: npt.NDArray[np.int64]) -> Any:
+        plausibility = self._compare_all(query)
+        if len(both):
+            back = self._compare_all(self._head_query(relation[both], given[both]))
+            plausibility[both] = (plausibility[both] + back) / 2
         return -plausibility if self.link.ranking_sign(float(self._link[0])) < 0 else plausibility
 
     def _rank(self, n: int, k: int, scores_of: Callable[[slice], Any]) -> Ranking:
