@@ -41,7 +41,7 @@ def test_planted_rules_are_recovered_at_the_default_filters(seed: int) -> None:
 
 
 def _dataset(folder: Path, name: str) -> Dataset:
-    return read_folder(folder / name, name=name)
+    return read_folder(folder / name, name=name, undirected="none")
 
 
 @pytest.mark.parametrize("name", ["cn15k", "nl27k", "ppi5k"])
