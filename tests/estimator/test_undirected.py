@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,7 +52,7 @@ def ways_to_write(rows: Rows) -> dict[str, tuple[Rows, str]]:
     }
 
 
-SMALL = {"dim": 8, "epochs": 3, "batch_size": 512, "threads": 1}
+SMALL: dict[str, Any] = {"dim": 8, "epochs": 3, "batch_size": 512, "threads": 1}
 
 
 @pytest.mark.parametrize("model", ["ukge-rect", "complex"])
@@ -134,11 +135,9 @@ def test_a_fact_is_learnt_once_or_in_both_directions() -> None:
     graph = take_undirected(
         UncertainGraph.from_facts([("b", "near", "a", 0.2), ("c", "near", "c", 0.3), ("b", "likes", "a", 0.5)]), "near"
     )
-    rules = GroundRules(
-        *(np.array([at], dtype=np.int32) for at in (1, graph.relations.id("near"), 0)),
-        body=np.array([0.5], dtype=np.float32),
-        weight=np.ones(1, dtype=np.float32),
-    )
+    head, relation, tail = (np.array([at], dtype=np.int32) for at in (1, graph.relations.id("near"), 0))
+    half = np.full(1, 0.5, dtype=np.float32)
+    rules = GroundRules(head, relation, tail, half, half)
     once = training_data(graph, variant("ukge-rect"), rules)
     assert list(zip(once.head, once.tail, strict=True)) == [(1, 0), (0, 1), (2, 2)]
     both = training_data(graph, variant("ukge-rect").replace(scorer="complex"))

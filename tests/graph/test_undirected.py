@@ -66,8 +66,8 @@ def test_however_a_file_writes_the_facts_the_split_is_the_same(beside: Rows) -> 
     assert sum(len(part) for part in first.parts.values()) == 400 + len(beside)
     for each in cuts.values():
         assert list(each.entities) == sorted(first.entities)
-        for part, facts in first.parts.items():
-            assert each.parts[part] == facts
+        for part, expected in first.parts.items():
+            assert each.parts[part] == expected
 
 
 def test_no_fact_has_its_mirror_in_another_part() -> None:

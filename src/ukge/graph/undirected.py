@@ -76,8 +76,10 @@ def mirrors(index: FactIndex) -> tuple[Places, Floats, Floats]:
     n = index.n_relations
     gaps = np.nan_to_num(np.abs(facts.confidence[apart] - mirror))
     count: Places = np.bincount(relation, minlength=n)
-    mirrored: Floats = np.bincount(relation, weights=(~np.isnan(mirror)).astype(np.float64), minlength=n)
-    gap: Floats = np.bincount(relation, weights=gaps, minlength=n)
+    mirrored, gap = (
+        np.asarray(np.bincount(relation, weights=each, minlength=n), dtype=np.float64)
+        for each in (~np.isnan(mirror), gaps)
+    )
     return count, mirrored, gap
 
 
@@ -187,15 +189,15 @@ def dataset_without_direction(dataset: Dataset, relations: Sequence[str]) -> tup
         stays = ~(facts.undirected_relations[facts.relation] & contains(known, keys))
         known = np.sort(np.concatenate([known, keys]))
         parts[name], left[name] = facts[stays], int((~stays).sum())
-    turned = {
-        what: None if rows is None else oriented(rows, relations)
-        for what, rows in (("negatives", dataset.negatives), ("ground_rules", dataset.ground_rules))
-    }
+    links, heads = (
+        None if rows is None else oriented(rows, relations) for rows in (dataset.negatives, dataset.ground_rules)
+    )
     queries = dataset.queries
     if queries is not None:
         rank, kind = alphabetical(dataset.entities)[1], alphabetical(dataset.relations)[1]
         queries = np.stack([rank[queries[:, 0]], kind[queries[:, 1]]], axis=1)
-    return Dataset(dataset.name, **parts, **turned, queries=queries, inverses=dataset.inverses), left
+    train, val, test = parts.values()
+    return Dataset(dataset.name, train, val, test, links, queries, heads, dataset.inverses), left
 
 
 def alphabetical(names: Vocabulary) -> tuple[Vocabulary, Ids]:

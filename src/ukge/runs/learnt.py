@@ -105,8 +105,8 @@ class Learnt:
         """Write a run directory, which says of the data how much there was, not where it is."""
         trained = self.trained
         seed = trained.config.runtime.seed
-        kept = {"facts": self.note.facts, "mean": self.note.mean, "undirected": self.note.undirected}
-        note = DataNote(IN_MEMORY, "", "", seed, **kept)
+        told = self.note
+        note = DataNote(IN_MEMORY, "", "", seed, facts=told.facts, mean=told.mean, undirected=told.undirected)
         run = Run.create(path, trained.config, note, *self.names, None, model=model, overwrite=overwrite)
         result = trained.result()
         run.save_weights(trained.parameters, {name: result[name] for name in ("metric", "best", "best_epoch")})
