@@ -81,7 +81,7 @@ def test_queries_without_gain_do_not_count() -> None:
 
 @pytest.fixture(scope="module")
 def prepared() -> tuple[Validation, Model]:
-    parts = split(generate(n_entities=200, n_facts=1500, seed=3).graph, seed=0)
+    parts = split(generate(n_entities=200, n_facts=1500, seed=3).graph, undirected="none", seed=0)
     validation = Validation(parts.train, parts.val, tau=0.5, seed=0)
     weights = init(scorers.get("distmult"), len(parts.entities), len(parts.relations), 8, 0.5, 0)
     return validation, Model(weights, scorers.get("distmult"), links.get("logistic"))

@@ -16,6 +16,7 @@ from ukge.graph.dataset import Dataset
 from ukge.graph.index import FactIndex
 from ukge.graph.queries import SIDES, Queries, Side
 from ukge.graph.uncertain import UncertainGraph, concat
+from ukge.graph.undirected import take_undirected
 
 
 def ranked(predictor: TablePredictor, facts: UncertainGraph, known: UncertainGraph, side: Side) -> list[np.ndarray]:
@@ -169,3 +170,18 @@ def test_metrics_are_pykeens(filtered: bool, dataset: Dataset, predictor: TableP
             ("hits_10", "hits@10"),
         ):
             assert getattr(found, field) == pytest.approx(results.get_metric(f"{name}.realistic.{theirs}"), rel=1e-6)
+
+
+def test_known_answers_of_a_relation_without_a_direction_stand_at_either_end() -> None:
+    """Near are a–b, b–c and b–d: asked who is near b, a and c are left out for d, although b is a tail of a."""
+    facts = [("a", "near", "b", 0.9), ("b", "near", "c", 0.8), ("b", "near", "d", 0.7)]
+    whole = take_undirected(UncertainGraph.from_facts(facts), "near")
+    test = whole[[2]]
+    table = np.zeros((1, 4, 4), dtype=np.float32)
+    table[0, 1] = table[0, :, 1] = [0.6, 0.1, 0.5, 0.4]
+    for side, expected in (("tail", (3.0, 1.0)), ("head", (1.0, 1.0))):
+        found = ranked(TablePredictor(table), test, whole, "tail" if side == "tail" else "head")
+        assert tuple(float(each[0]) for each in found) == expected
+    gains = FactIndex(whole).answers(Queries.of("tail", 1, 0))
+    assert gains.entity.tolist() == [0, 2, 3]
+    assert gains.confidence.tolist() == [0.9, 0.8, 0.7]
