@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.engines.base import Parameters
+from ukge.engines.compiled import kernel
 from ukge.errors import ConfigError, DataError
 from ukge.evidence.index import Asked, FactIndex
 from ukge.graph.dataset import Dataset
@@ -99,7 +100,7 @@ def _label(path: Path) -> str:
     return path.parent.name if path.name.startswith("seed-") else path.name
 
 
-@nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"}, error_model="numpy")
+@kernel(nogil=True, fastmath={"reassoc", "contract"}, error_model="numpy")
 def _likeness(directions, i, j):  # type: ignore[no-untyped-def]
     """Return the inner product of two rows; only the order of its sum is free."""
     total = np.float32(0.0)
@@ -108,7 +109,7 @@ def _likeness(directions, i, j):  # type: ignore[no-untyped-def]
     return total
 
 
-@nb.njit(cache=True, nogil=True, parallel=True)
+@kernel(nogil=True, parallel=True)
 def _agree(asked, own, begin, end, rows, answer, confidence, directions, out):  # type: ignore[no-untyped-def]
     for q in nb.prange(len(asked)):
         n = end[q] - begin[q]

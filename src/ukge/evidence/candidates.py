@@ -9,6 +9,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from ukge.engines.compiled import kernel
 from ukge.evidence.features import Features
 from ukge.evidence.index import Places
 from ukge.evidence.paths import rule_at
@@ -132,12 +133,12 @@ def linked_candidates(features: Features, asking: Asking, top: int) -> npt.NDArr
     return out
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _turned(step, n_relations):  # type: ignore[no-untyped-def]
     return step + n_relations if step < n_relations else step - n_relations
 
 
-@nb.njit(cache=True, nogil=True, parallel=True)
+@kernel(nogil=True, parallel=True)
 def _propose(  # type: ignore[no-untyped-def] # noqa: PLR0912
     given, relation, backwards, n_entities, n_relations,
     start, entity, step, row, confidence,

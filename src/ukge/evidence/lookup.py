@@ -6,6 +6,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from ukge.engines.compiled import kernel
 from ukge.graph.keys import Keys
 
 FEW = 256
@@ -20,7 +21,7 @@ def find(known: Keys, wanted: Keys) -> npt.NDArray[np.int64]:
     return places
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
+@kernel(nogil=True, inline="always")
 def _place(known, wanted):  # type: ignore[no-untyped-def]
     """Halve what is left of the keys, without a choice that could be guessed wrong."""
     at, left = 0, len(known)
@@ -31,13 +32,13 @@ def _place(known, wanted):  # type: ignore[no-untyped-def]
     return at if known[at] == wanted else -1
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _find(known, wanted, places):  # type: ignore[no-untyped-def]
     for i in range(len(wanted)):
         places[i] = _place(known, wanted[i])
 
 
-@nb.njit(cache=True, nogil=True, parallel=True)
+@kernel(nogil=True, parallel=True)
 def _find_in_parallel(known, wanted, places):  # type: ignore[no-untyped-def]
     for i in nb.prange(len(wanted)):
         places[i] = _place(known, wanted[i])

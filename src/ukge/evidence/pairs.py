@@ -6,6 +6,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from ukge.engines.compiled import kernel
 from ukge.evidence.index import Asked, FactIndex
 from ukge.evidence.tables import UNIT, Tables
 
@@ -37,7 +38,7 @@ FLOOR = 1e-4
 """Least variance: no relation implies another exactly."""
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _forget(sums, mine, other, r, rows, fact_relation, fact_confidence):  # type: ignore[no-untyped-def]
     """Take out of an entry what the fact itself added to it: as y, and for its own relation as x too."""
     for row in rows:
@@ -55,7 +56,7 @@ def _forget(sums, mine, other, r, rows, fact_relation, fact_confidence):  # type
             x, y = y, x
 
 
-@nb.njit(cache=True, nogil=True, parallel=True)
+@kernel(nogil=True, parallel=True)
 def _fill(  # type: ignore[no-untyped-def] # noqa: PLR0915
     relation, own, ranges, rows, fact_relation, fact_confidence, n_relations, key, sums, count, mean, variance, out
 ):

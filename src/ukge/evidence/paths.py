@@ -10,6 +10,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from ukge.engines.compiled import kernel
 from ukge.evidence.index import Asked, FactIndex
 from ukge.graph.keys import Keys
 from ukge.graph.vocabulary import Vocabulary
@@ -106,7 +107,7 @@ def walk_key(rule: Rule, relations: Vocabulary) -> int | None:
     return (ids[-1] * wide + steps["first"]) * wide + steps["second"]
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def rule_at(table, key, wanted):  # type: ignore[no-untyped-def]
     """Return the place of a rule by its key, −1 if there is none."""
     if len(table) > 0:
@@ -115,7 +116,7 @@ def rule_at(table, key, wanted):  # type: ignore[no-untyped-def]
     return at if at < len(key) and key[at] == wanted else -1
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _seek(entity, begin, end, wanted):  # type: ignore[no-untyped-def]
     """Return the first place from `begin` on whose entity is not below `wanted`, by steps that double."""
     step = 1
@@ -131,7 +132,7 @@ def _seek(entity, begin, end, wanted):  # type: ignore[no-untyped-def]
     return low
 
 
-@nb.njit(cache=True, nogil=True, parallel=True)
+@kernel(nogil=True, parallel=True)
 def _fill(  # type: ignore[no-untyped-def] # noqa: PLR0912, PLR0915
     head, relation, tail, own, best_confidence,
     links, near, first, surest, step, rarity, confidence, n_relations,

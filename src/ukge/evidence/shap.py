@@ -9,6 +9,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from ukge.engines.compiled import kernel
 from ukge.evidence.trees import Floats, Matrix, Trees
 from ukge.evidence.words import goes_right
 
@@ -33,7 +34,7 @@ def contributions(trees: Trees, columns: Matrix) -> Floats:
     return out
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _extend(feature, zero, one, weight, at, length, share_zero, share_one, column):  # type: ignore[no-untyped-def]
     feature[at + length], zero[at + length], one[at + length] = column, share_zero, share_one
     weight[at + length] = 1.0 if length == 0 else 0.0
@@ -42,7 +43,7 @@ def _extend(feature, zero, one, weight, at, length, share_zero, share_one, colum
         weight[at + i] = share_zero * weight[at + i] * (length - i) / (length + 1)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _unwind(feature, zero, one, weight, at, length, place):  # type: ignore[no-untyped-def]
     share_one, share_zero = one[at + place], zero[at + place]
     following = weight[at + length]
@@ -57,7 +58,7 @@ def _unwind(feature, zero, one, weight, at, length, place):  # type: ignore[no-u
         feature[at + i], zero[at + i], one[at + i] = feature[at + i + 1], zero[at + i + 1], one[at + i + 1]
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _unwound_sum(zero, one, weight, at, length, place):  # type: ignore[no-untyped-def]
     share_one, share_zero = one[at + place], zero[at + place]
     following, total = weight[at + length], 0.0
@@ -71,7 +72,7 @@ def _unwound_sum(zero, one, weight, at, length, place):  # type: ignore[no-untyp
     return total
 
 
-@nb.njit(cache=True, nogil=True, parallel=True)
+@kernel(nogil=True, parallel=True)
 def _shap(  # type: ignore[no-untyped-def]
     columns, root, depth, split, threshold, left, step, missing_left, category, bits, value, count, out
 ):

@@ -13,6 +13,8 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from ukge.engines.compiled import kernel
+
 if TYPE_CHECKING:
     from ukge.evidence.trees import Trees
 
@@ -141,7 +143,7 @@ def _leaves(root: Places, left: Ints, step: Ints) -> tuple[Places, Places]:
     return first, first + size
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
+@kernel(nogil=True, inline="always")
 def goes_right(x, node, threshold, missing_left, category, bits):  # type: ignore[no-untyped-def]
     """Return 1 if a value goes to the right child of a node, 0 if it goes left."""
     if np.isnan(x):
@@ -154,7 +156,7 @@ def goes_right(x, node, threshold, missing_left, category, bits):  # type: ignor
     return 1 if x > threshold[node] else 0
 
 
-@nb.njit(cache=True, nogil=True, parallel=True, error_model="numpy")
+@kernel(nogil=True, parallel=True, error_model="numpy")
 def _add(  # type: ignore[no-untyped-def] # noqa: PLR0912
     columns, tree, start, feature, threshold, kept, missing_left, number, goes_left, leaf, out
 ):
