@@ -48,7 +48,7 @@ from ukge.graph.split import split
 from ukge.graph.synthetic import generate
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.learning.estimator import UKGE
-from ukge.storage import write_atomically
+from ukge.storage.files import write_atomically
 
 GRAPHS = ("cn15k", "nl27k", "ppi5k")
 MODELS = ("ukge-rect", "ukge-logi", "ukge-rect-ranking", "ukge-logi-ranking", "complex-all")
@@ -130,7 +130,7 @@ def strong_figures(true: Evidence, drawn: Evidence, dataset: Dataset, tau: float
     figures: Figures = {}
     both = dataset.test_with_negatives()
     for suffix, evidence in (("", true), ("_as_drawn", drawn)):
-        scores = _strong(evidence, dataset, both, tau)
+        scores = _strong(evidence, both, tau)
         figures[f"validation_f1{suffix}"] = 100 * validated_f1(evidence, dataset, tau)
         figures |= {f"f1{suffix}": 100 * scores.f1, f"accuracy{suffix}": 100 * scores.accuracy}
     chosen = max("", "_as_drawn", key=lambda suffix: figures[f"validation_f1{suffix}"])
@@ -146,12 +146,12 @@ def validated_f1(evidence: Evidence, dataset: Dataset, tau: float) -> float:
         asked = dataset.val[half == number]
         links = negative_links(dataset, asked, kind="paper", seed=seed + 1, true_negatives=False)
         others = replace(dataset, val=dataset.val[half != number])
-        found.append(_strong(evidence, others, concat([asked, links]), tau).f1)
+        found.append(_strong(evidence, concat([asked, links]), tau, others).f1)
     return float(np.mean(found))
 
 
-def _strong(evidence: Evidence, dataset: Dataset, facts: UncertainGraph, tau: float) -> Classification:
-    return classification(evidence.strong(dataset, tau).chance(facts) > 0.5, facts.confidence > tau)
+def _strong(evidence: Evidence, facts: UncertainGraph, tau: float, dataset: Dataset | None = None) -> Classification:
+    return classification(evidence.strong(tau, dataset).chance(facts, count_itself=True) > 0.5, facts.confidence > tau)
 
 
 def honest_ceiling(dataset: Dataset, tau: float) -> Figures:
@@ -217,7 +217,7 @@ def speed_figures(evidence: Evidence, facts: UncertainGraph) -> Figures:
     ids = facts.head, facts.relation, facts.tail
     evidence.predict(facts)
     begun = time.perf_counter()
-    evidence.evidence.columns(*ids)
+    evidence.features.columns(*ids)
     gathered = time.perf_counter()
     evidence.predict(facts)
     done = time.perf_counter()
@@ -239,8 +239,8 @@ def graph_figures(name: str, seed: int, runs: Path) -> Figures:
     settings = EvidenceSettings(seed=seed)
     squared = Evidence.fit(paths, dataset, settings=settings)
     figures = {"models": float(len(paths)), "fit_seconds": time.perf_counter() - begun}
-    absolute = squared.refit(dataset, rank_queries=0, error="absolute")
-    drawn = squared.refit(dataset, rank_queries=0, negatives={"paper": 1.0}, negatives_may_hold=True)
+    absolute = squared.refit(rank_queries=0, error="absolute")
+    drawn = squared.refit(rank_queries=0, negatives={"paper": 1.0}, negatives_may_hold=True)
     figures |= confidence_figures(squared, absolute, drawn, dataset, tau) | honest_ceiling(dataset, tau)
     figures |= interval_figures(squared, dataset.test, "_if_held")
     figures |= interval_figures(squared, beside_negatives(dataset, settings), "")
@@ -271,7 +271,7 @@ def clean_figures(name: str, seed: int, runs: Path) -> Figures:
     }
     # The protocol's classifier learns from training facts, and evidence knows those.
     (task,) = (each for each in plan.tasks if isinstance(each, ClassificationTask))
-    return figures | {"evidence classification f1": _strong(fitted, dataset, task.facts, task.tau).f1}
+    return figures | {"evidence classification f1": _strong(fitted, task.facts, task.tau).f1}
 
 
 def synthetic_figures(seed: int) -> Figures:

@@ -40,9 +40,11 @@ def rank_with_ukge(data: str, weights: str, _batch: int, _facts: int) -> dict[st
     """Return the seconds and the metrics of ours."""
     import numpy as np
 
-    from ukge.evaluation.answers import SIDES, Asked, Known
     from ukge.evaluation.link_prediction import link_metrics
+    from ukge.evaluation.ranked_facts import RankedFacts
     from ukge.graph.catalogue import open_dataset
+    from ukge.graph.index import FactIndex
+    from ukge.graph.queries import SIDES
     from ukge.models.links import links
     from ukge.models.model import Model
     from ukge.models.parameters import Parameters
@@ -54,10 +56,10 @@ def rank_with_ukge(data: str, weights: str, _batch: int, _facts: int) -> dict[st
     model = Model(parameters, scorers.get("distmult"), links.get("logistic"))
     test, whole = dataset.test, dataset.whole()
     started = time.perf_counter()
-    ranks = []
+    known, ranks = FactIndex(whole), []
     for side in SIDES:
-        asked = Asked.of(test, side)
-        ranks.append(asked.ranks(model, Known(whole, side).answers(asked.queries)).filtered)
+        facts = RankedFacts.of(test, side)
+        ranks.append(facts.ranks(model, known.answers(facts.queries)).filtered)
     seconds = time.perf_counter() - started
     found = link_metrics(*ranks, confidence=test.confidence)
     return {"seconds": seconds, "metrics": {name: getattr(found, name) for name in METRICS}}

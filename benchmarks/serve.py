@@ -214,8 +214,8 @@ def wait_until_ready(port: int) -> None:
 
 def judge(process: subprocess.Popen[str], port: int, run: Path, arguments: argparse.Namespace) -> bool:
     """Measure all, print it, and return whether the aims are met."""
+    from ukge.runs.dataset import dataset_of
     from ukge.runs.directory import Run
-    from ukge.runs.opened import dataset_of
 
     train = dataset_of(Run(run)).train
     rows = random.Random(1).sample(range(len(train)), min(20_000, len(train)))

@@ -20,6 +20,8 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
+
 UKGE = "from ukge.cli import main; main()"
 FACTS = 10
 SHOWN = 10
@@ -62,14 +64,18 @@ def commands(run: Path, folder: Path) -> dict[str, tuple[str, ...]]:
     from ukge.evidence import Evidence
 
     plain = shutil.copytree(run, folder / "plain", ignore=shutil.ignore_patterns("evidence", "checkpoint.*", "tables"))
-    known = Evidence.load(run).known[:FACTS]
+    graph = Evidence.load(run).known
+    known = graph[:FACTS]
     head, relation, tail, *_ = known[0]
+    hub = graph[int(np.argmax(np.bincount(graph.head)[graph.head]))]
     file, judged = folder / "facts.tsv", str(folder / "judged.tsv")
     file.write_text("".join(f"{each.head}\t{each.relation}\t{each.tail}\n" for each in known), encoding="utf-8")
     return {
         "--version": ("--version",),
         "--help": ("--help",),
         "rank, with evidence": ("rank", str(run), relation, "--head", head),
+        "rank, with evidence, no reasons": ("rank", str(run), relation, "--head", head, "--no-reasons"),
+        "rank, with evidence, of a hub": ("rank", str(run), hub.relation, "--head", hub.head),
         "rank, without": ("rank", str(plain), relation, "--head", head),
         f"predict {FACTS} facts, with evidence": ("predict", str(run), str(file), "--out", judged),
         f"predict {FACTS} facts, without": ("predict", str(plain), str(file), "--out", judged),

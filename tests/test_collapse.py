@@ -37,7 +37,7 @@ def interactions() -> UncertainGraph:
 
 @pytest.fixture(scope="module")
 def proteins() -> Dataset:
-    return split(interactions(), name="proteins")
+    return split(interactions(), undirected="none", name="proteins")
 
 
 @pytest.fixture(scope="module")

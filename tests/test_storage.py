@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import struct
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ import numpy.typing as npt
 import pytest
 from safetensors.numpy import load_file
 
+import ukge
 from ukge.errors import RunError
-from ukge.storage import StoredArrays, load_arrays, save_arrays, write_atomically
+from ukge.storage.arrays import StoredArrays, load_arrays, save_arrays
+from ukge.storage.files import replacing, replacing_path, write_atomically
 
 
 def test_arrays_and_notes_come_back(tmp_path: Path) -> None:
@@ -144,3 +147,39 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
         write_atomically(path, b"new content")
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_is_written_shows_only_when_the_block_ends_well(tmp_path: Path) -> None:
+    path = tmp_path / "facts.tsv"
+    write_atomically(path, b"old")
+    with replacing_path(path) as temporary:
+        temporary.write_bytes(b"new")
+        assert re.fullmatch(r"\.facts\.tsv\.[0-9a-f]{8}\.tmp", temporary.name)
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"new"
+
+    def half() -> None:
+        with replacing(path) as handle:
+            handle.write(b"ha")
+            raise RuntimeError("half of it")
+
+    with pytest.raises(RuntimeError, match="half"):
+        half()
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_two_who_write_one_file_do_not_mix(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    with replacing(path) as first, replacing(path) as second:
+        first.write(b"first")
+        second.write(b"second")
+    assert path.read_bytes() == b"first"  # whose block ended last
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_nothing_else_makes_temporary_files_of_its_own() -> None:
+    source = Path(ukge.__file__).parent
+    naming = re.compile(r"mkstemp|NamedTemporaryFile|\.tmp[\"']|getpid\(\)\}")
+    found = {str(file.relative_to(source)) for file in source.rglob("*.py") if naming.search(file.read_text("utf-8"))}
+    assert found <= {"storage/files.py", "graph/catalogue/folder.py"}  # the latter looks for what was left over

@@ -95,7 +95,7 @@ def test_an_interrupted_run_ends_like_a_whole_one(
 
     with pytest.raises(_KilledError):
         UKGE("ukge-rect", **QUICK).fit(dataset, out=tmp_path / "cut", callbacks=[kill])
-    UKGE.resume(tmp_path / "cut", dataset)
+    UKGE.resume(tmp_path / "cut")
     _, path = trained
     assert (tmp_path / "cut" / "weights.safetensors").read_bytes() == (path / "weights.safetensors").read_bytes()
     assert [line["epoch"] for line in Run(tmp_path / "cut").trace()] == list(range(1, 13))
@@ -104,15 +104,9 @@ def test_an_interrupted_run_ends_like_a_whole_one(
 def test_resuming_a_finished_run_changes_nothing(dataset: Dataset, trained: tuple[UKGE, Path]) -> None:
     model, path = trained
     before = (path / "weights.safetensors").read_bytes()
-    again = UKGE.resume(path, dataset)
+    again = UKGE.resume(path)
     assert (path / "weights.safetensors").read_bytes() == before
     np.testing.assert_array_equal(again.predict(dataset.val), model.predict(dataset.val))
-
-
-def test_resuming_with_other_data_is_refused(dataset: Dataset, trained: tuple[UKGE, Path]) -> None:
-    other = dataclasses.replace(dataset, train=dataset.train[1:])
-    with pytest.raises(RunError, match=r"the train facts of .* have changed"):
-        UKGE.resume(trained[1], other)
 
 
 def test_divergence_stops_with_the_last_good_checkpoint(dataset: Dataset, tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from ukge.evaluation.answers import Asked, Known
 from ukge.evaluation.confidence import confidence_errors
 from ukge.evaluation.ndcg import ndcg, per_query_ndcg
 from ukge.evaluation.ranks import query_ranks, ranks_in
+from ukge.graph.index import FactIndex
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
 from ukge.graph.uncertain import concat
@@ -81,7 +81,7 @@ def test_queries_without_gain_do_not_count() -> None:
 
 @pytest.fixture(scope="module")
 def prepared() -> tuple[Validation, Model]:
-    parts = split(generate(n_entities=200, n_facts=1500, seed=3).graph, seed=0)
+    parts = split(generate(n_entities=200, n_facts=1500, seed=3).graph, undirected="none", seed=0)
     validation = Validation(parts.train, parts.val, tau=0.5, seed=0)
     weights = init(scorers.get("distmult"), len(parts.entities), len(parts.relations), 8, 0.5, 0)
     return validation, Model(weights, scorers.get("distmult"), links.get("logistic"))
@@ -151,9 +151,9 @@ def test_a_repeated_fact_has_one_gain_in_validation_and_in_evaluation(prepared: 
     swapped = Validation(validation.train, concat([again, validation.val]), tau=0.5, seed=0)
     found = metrics.get("ndcg")(twice).measure(model)
     assert found == metrics.get("ndcg")(swapped).measure(model)
-    queries = Asked.of(validation.val, "tail").queries
-    gains = Known(concat([twice.train, twice.val]), "tail").answers(queries)
+    queries = FactIndex(validation.val).queries()
+    gains = FactIndex(concat([twice.train, twice.val])).answers(queries)
     ranks = query_ranks(
-        lambda block: queries.scores(model, block), len(queries), model.n_entities, gains.query, gains.entity
+        lambda block: queries[block].scores(model), len(queries), model.n_entities, gains.query, gains.entity
     )
     assert found == pytest.approx(ndcg(ranks, gains.confidence, gains.query).linear)

@@ -17,6 +17,7 @@ from ukge._version import __version__
 os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
 if TYPE_CHECKING:
+    from ukge.asking import Predictor
     from ukge.errors import ConfigError, DataError, RuleError, RunError, UkgeError, UkgeWarning
     from ukge.evidence import Evidence
     from ukge.graph.audit import audit
@@ -36,6 +37,7 @@ _HOME = {
     "Dataset": "ukge.graph.dataset",
     "Evidence": "ukge.evidence",
     "Fact": "ukge.graph.uncertain",
+    "Predictor": "ukge.asking",
     "RuleError": "ukge.errors",
     "RunError": "ukge.errors",
     "UKGE": "ukge.learning.estimator",
@@ -58,6 +60,7 @@ __all__ = [
     "Dataset",
     "Evidence",
     "Fact",
+    "Predictor",
     "RuleError",
     "RunError",
     "UkgeError",

@@ -1,22 +1,52 @@
-"""One registry for every kind of component: scorers, links, samplers, readers and the like."""
+"""One registry for every kind of component, and how other packages add theirs.
+
+A package adds a component under a name by an entry point; the group says what it is:
+
+    [project.entry-points."ukge.links"]
+    probit = "my_package.links:probit"
+
+| group                | holds                                                            |
+| -------------------- | ---------------------------------------------------------------- |
+| `ukge.aggregations`  | how one confidence is made of those of a fact said several times |
+| `ukge.contestants`   | models that `ukge reproduce` compares                            |
+| `ukge.engines`       | what trains: functions of parameters, data and settings          |
+| `ukge.links`         | plausibility → confidence                                        |
+| `ukge.losses`        | terms of the objective on observed and unseen facts              |
+| `ukge.metrics`       | what early stopping watches                                      |
+| `ukge.models`        | settings under the name of a published model                     |
+| `ukge.negatives`     | how negative links of a test set are drawn                       |
+| `ukge.optimisers`    | steps along the gradients                                        |
+| `ukge.protocols`     | what evaluation computes                                         |
+| `ukge.pruners`       | what stops hopeless trials of a search                           |
+| `ukge.readers`       | formats that are read                                            |
+| `ukge.samplers`      | how unseen facts are drawn in training                           |
+| `ukge.scales`        | scores → confidences                                             |
+| `ukge.scorers`       | the plausibility of a fact                                       |
+| `ukge.search_spaces` | settings that `ukge tune` tries                                  |
+| `ukge.writers`       | formats that are written                                         |
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ukge.errors import ConfigError, known_names
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """Named components of one kind. Third parties add theirs through the entry-point group `ukge.<kind>`."""
+    """Named components of one `kind`, as errors call it; other packages offer theirs in the entry-point `group`."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, group: str) -> None:
         self.kind = kind
+        self.group = group
         self._known: dict[str, T] = {}
-        self._plugins_loaded = False
+        self._plugins: dict[str, EntryPoint] | None = None
 
     def register(self, name: str) -> Callable[[T], T]:
         """Decorate a component to make it known under `name`."""
@@ -32,30 +62,53 @@ class Registry(Generic[T]):
     def get(self, name: str) -> T:
         """Return the component called `name`, or say which names exist."""
         if name not in self:
-            raise ConfigError(f"unknown {self.kind} '{name}'", hint=known_names(name, sorted(self._known)))
+            raise ConfigError(f"unknown {self.kind} '{name}'", hint=known_names(name, self.names()))
+        if name not in self._known:
+            self._known[name] = self._loaded(self._offered()[name])
         return self._known[name]
 
     def names(self) -> list[str]:
         """Return the known names, sorted."""
-        self._load_plugins()
-        return sorted(self._known)
+        return sorted({*self._known, *self._offered()})
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
 
     def __contains__(self, name: object) -> bool:
-        if name not in self._known:
-            self._load_plugins()
-        return name in self._known
+        return name in self._known or name in self._offered()
 
-    def _load_plugins(self) -> None:
-        """Take in what other packages offer; to look for it takes a while, so names of our own do without."""
-        if self._plugins_loaded:
-            return
-        from importlib.metadata import entry_points  # noqa: PLC0415
+    def _offered(self) -> dict[str, EntryPoint]:
+        """Return what other packages offer, unloaded; to look for it takes a while, so names of our own do without."""
+        if self._plugins is None:
+            from importlib.metadata import entry_points  # noqa: PLC0415
 
-        self._plugins_loaded = True
-        for point in entry_points(group=f"ukge.{self.kind}"):
+            found: dict[str, EntryPoint] = {}
+            for point in entry_points(group=self.group):
+                other = found.setdefault(point.name, point)
+                if other.value != point.value:
+                    raise self._twice(point, _package(other))
+                if point.name in self._known and self._known[point.name] is not self._loaded(point):
+                    raise self._twice(point, "ukge")
+            self._plugins = found
+        return self._plugins
+
+    def _loaded(self, point: EntryPoint) -> T:
+        try:
             component: T = point.load()
-            if self._known.get(point.name) is not component:
-                self.register(point.name)(component)
+        except Exception as error:
+            raise ConfigError(
+                f"{self.kind} '{point.name}' of the package {_package(point)} cannot be loaded: "
+                f"{type(error).__name__}: {error}",
+                hint="Update the package, or uninstall it.",
+            ) from error
+        return component
+
+    def _twice(self, point: EntryPoint, other: str) -> ConfigError:
+        return ConfigError(
+            f"{self.kind} '{point.name}' is offered twice, by {other} and by {_package(point)} ({point.value})",
+            hint="Uninstall one of them, or ask its authors for another name.",
+        )
+
+
+def _package(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else point.value

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Dialog, Page, expect
 
 
 @pytest.fixture(scope="module")
@@ -185,6 +185,34 @@ def test_names_cannot_become_markup(page: Page, address: str) -> None:
     expect(page.locator(".search .found a").first).to_be_visible()
     assert page.locator("img[src=x]").count() == 0
     assert page.title() == "ukge"
+
+
+@only("light")
+def test_names_of_relations_cannot_become_markup(page: Page, address: str) -> None:
+    relation = "<img src=x onerror=alert(1)>"
+    known = httpx.get(f"{address}/v1/relations", params={"search": relation, "limit": 1}, timeout=60).json()[
+        "relations"
+    ]
+    if relation not in [each["name"] for each in known]:
+        pytest.skip("the run that is shown has no such name")
+    quoted = 'quote " and \\ back'
+    said: list[str] = []
+
+    def dismiss(dialog: Dialog) -> None:
+        said.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", dismiss)
+    page.goto(f"/ask?{httpx.QueryParams({'tail': '../../etc/passwd'})}")
+    expect(page.locator(".card a.chip", has_text=relation)).to_be_visible()
+    page.locator(".card a.chip", has_text=relation).click()
+    expect(page.locator(".answer").first).to_be_visible()
+    page.goto(f"/ask?{httpx.QueryParams({'head': quoted})}")
+    expect(page.get_by_label(quoted)).to_be_visible()
+    page.goto(f"/entity?{httpx.QueryParams({'name': '../../etc/passwd'})}")
+    expect(page.locator("svg.graph:visible")).to_be_visible()
+    assert page.locator("img[src=x]").count() == 0
+    assert said == []
 
 
 @only("dark", "phone")

@@ -123,24 +123,11 @@ def test_a_run_that_learnt_an_order_is_told_of_its_errors(home: Path, tmp_path: 
         assert told in runner.invoke(app, arguments).stdout.replace("\n", " ")
 
 
-def test_changed_data_is_refused(home: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other.tsv"
-    write(generate(n_entities=300, n_facts=3000, seed=2).graph, other)
-    with pytest.raises(RunError, match="learnt from other data: the train facts"):
-        runner.invoke(app, ["evaluate", str(home / "rect"), "--data", str(other)], catch_exceptions=False)
-    moved = tmp_path / "moved.tsv"
-    moved.write_bytes((home / "world.tsv").read_bytes())
-    arguments = ["evaluate", str(home / "rect"), "--data", str(moved), "--protocol", "positives", "--replicates", "0"]
-    assert runner.invoke(app, arguments, catch_exceptions=False).exit_code == 0
-
-
-def test_a_model_learnt_in_memory_needs_its_data(home: Path, tmp_path: Path) -> None:
+def test_a_model_learnt_in_memory_keeps_its_facts(home: Path, tmp_path: Path) -> None:
     graph = read(home / "world.tsv")
     UKGE(dim=8, epochs=1, batch_size=256).fit(graph).save(tmp_path / "run")
-    with pytest.raises(RunError, match="learnt from data in memory"):
-        runner.invoke(app, ["evaluate", str(tmp_path / "run")], catch_exceptions=False)
-    arguments = ["evaluate", str(tmp_path / "run"), "--data", str(home / "world.tsv"), "--replicates", "0"]
-    assert runner.invoke(app, [*arguments, "--protocol", "positives"], catch_exceptions=False).exit_code == 0
+    arguments = ["evidence", "fit", str(tmp_path / "run"), "--trees", "3"]
+    assert runner.invoke(app, arguments, catch_exceptions=False).exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from tests.cli.asking import answered, on_a_terminal, refused
 
-from ukge.errors import ConfigError, DataError, RunError
-from ukge.evidence import Evidence
+from ukge.asking import Predictor
+from ukge.errors import ConfigError, DataError
 from ukge.evidence.explain import top_reasons
 from ukge.graph.dataset import Dataset
 from ukge.graph.files import open_text
@@ -29,23 +29,24 @@ def order(dataset: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_it_tells_what_the_evidence_ranks(home: Path, dataset: Dataset) -> None:
     fact = dataset.train[0]
-    evidence = Evidence.load(home / "run")
+    predictor = Predictor.open(home / "run")
     tails = json.loads(answered("rank", home / "run", fact.relation, "--head", fact.head, "-k", 4, "--json").stdout)
-    expected = evidence.rank(fact.head, fact.relation, k=4)
+    expected = predictor.rank(fact.head, fact.relation, k=4)
     assert [(row["tail"], row["confidence"], row["low"], row["high"], row["stored"]) for row in tails] == expected
     assert {(row["head"], row["relation"]) for row in tails} == {(fact.head, fact.relation)}
     triples = [(row["head"], row["relation"], row["tail"]) for row in tails]
-    assert [row["reason"] for row in tails] == [each.sentence for each in top_reasons(evidence, triples)]
+    assert [row["reason"] for row in tails] == [each.sentence for each in top_reasons(predictor.fitted, triples)]
     asked = (home / "run", fact.relation, "--tail", fact.tail, "--unseen", "--coverage", 0.5, "--json")
     heads = json.loads(answered("rank", *asked).stdout)
-    expected = evidence.rank(relation=fact.relation, tail=fact.tail, unseen=True, coverage=0.5)
+    expected = predictor.rank(relation=fact.relation, tail=fact.tail, seen="exclude", coverage=0.5)
     assert [(row["head"], row["confidence"], row["low"], row["high"], row["stored"]) for row in heads] == expected
 
 
 def test_the_table_shows_bounds_what_is_known_and_why(home: Path, dataset: Dataset) -> None:
-    fact = dataset.train[0]
-    answers = Evidence.load(home / "run").rank(fact.head, fact.relation, k=3)
-    asked = ("rank", home / "run", fact.relation, "--head", fact.head, "-k", 3)
+    predictor, k = Predictor.open(home / "run"), 3
+    asking = ((fact, predictor.rank(fact.head, fact.relation, k=k)) for fact in dataset.train)
+    fact, answers = next(each for each in asking if any(answer.stored is not None for answer in each[1]))
+    asked = ("rank", home / "run", fact.relation, "--head", fact.head, "-k", k)
     reasons = [row["reason"] for row in json.loads(answered(*asked, "--json").stdout)]
     printed = on_a_terminal(*asked)
     lines = printed.splitlines()
@@ -59,7 +60,7 @@ def test_the_table_shows_bounds_what_is_known_and_why(home: Path, dataset: Datas
         assert reason in " ".join(printed.split())
     bare = on_a_terminal(*asked, "--no-reasons", "--unseen")
     assert "in the" not in bare
-    assert len(bare.splitlines()) == 2 + 1 + 3
+    assert len([line for line in bare.splitlines() if " – " in line]) == k
 
 
 def test_a_pipe_gets_lines_and_a_file_what_its_name_says(home: Path, dataset: Dataset, tmp_path: Path) -> None:
@@ -83,12 +84,12 @@ def test_without_evidence_the_model_answers(home: Path, dataset: Dataset) -> Non
     told = answered("rank", home / "plain", fact.relation, "--head", fact.head, "-k", 2)
     first = UKGE.load(home / "plain").rank(fact.head, fact.relation, k=1)[0]
     assert first.entity in told.stdout
-    assert "low" not in told.stdout
+    assert "low" in told.stdout  # as wide as the model's errors on validation facts
     assert "ukge evidence fit" in told.stderr
     assert "order" not in told.stderr
     found = json.loads(answered("rank", home / "plain", fact.relation, "--head", fact.head, "-k", 1, "--json").stdout)
-    assert found == [
-        {"head": fact.head, "relation": fact.relation, "tail": first.entity, "confidence": first.confidence}
+    assert [(row["head"], row["tail"], row["confidence"]) for row in found] == [
+        (fact.head, first.entity, pytest.approx(first.confidence))
     ]
 
 
@@ -104,4 +105,3 @@ def test_questions_that_are_none_are_refused(home: Path, dataset: Dataset) -> No
     assert isinstance(refused("rank", home / "run", fact.relation, *both), ConfigError)
     assert isinstance(refused("rank", home / "plain", fact.relation, "--head", fact.head, "-k", 0), ConfigError)
     assert isinstance(refused("rank", home / "run", fact.relation, "--head", "nobody"), DataError)
-    assert isinstance(refused("rank", home / "plain", fact.relation, "--head", fact.head, "--unseen"), RunError)

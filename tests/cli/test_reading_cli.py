@@ -1,10 +1,11 @@
-"""How files of facts are read is said with the same flags on every command, and a run remembers it."""
+"""How files of facts are read is said with the same flags on every command; a run keeps what was read."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from ukge.cli import app
 from ukge.errors import ConfigError, RunError
 from ukge.graph.readers import read
 from ukge.graph.synthetic import generate
-from ukge.runs.directory import Run
 from ukge.serve.snapshot import Snapshot
 
 ODD = ["--delimiter", "semicolon", "--columns", "head=3,tail=1,confidence=0", "--relation", "linked"]
@@ -28,21 +28,17 @@ READING: dict[str, Any] = {
 FLAGS = {"--format", "--columns", "--header", "--delimiter", "--relation", "--normalise", "--language", "--channels"}
 READERS = [
     "audit",
-    "compare",
     "complete",
     "data convert",
     "data info",
     "data normalise",
     "data split",
-    "evaluate",
-    "evidence fit",
     "fuse",
     "predict",
     "rules ground",
     "rules mine",
     "rules score",
     "rules show",
-    "serve",
     "train",
     "tune",
 ]
@@ -80,18 +76,20 @@ def test_every_command_that_reads_facts_has_the_same_flags() -> None:
         assert wanted <= flags, (name, wanted - flags)
 
 
-def test_a_run_remembers_how_its_facts_were_read(run: Path, odd: Path, tmp_path: Path) -> None:
-    assert Run(run).data.reading == READING
-    assert "mse" in answered("evaluate", run, "--protocol", "split", "--replicates", 0, "--json").stdout
-    answered("train", "--resume", run)
-    assert len(Snapshot.open(run).dataset.whole()) == len(odd.read_text(encoding="utf-8").splitlines())
-    moved = tmp_path / "elsewhere.dat"
-    moved.write_bytes(odd.read_bytes())
-    told = ("evaluate", run, "--replicates", 0, "--protocol", "split")
-    answered(*told, "--data", moved)
-    answered(*told, "--data", moved, *ODD)
-    other = refused(*told, "--data", moved, *ODD[:4], "--relation", "another")
-    assert isinstance(other, RunError)
+def test_a_run_is_whole(run: Path, odd: Path, tmp_path: Path) -> None:
+    """It was found by its path and parsed again: moved, or after its file had gone, it could not be judged."""
+    moved = tmp_path / "elsewhere"
+    shutil.copytree(run, moved)
+    hidden = odd.with_suffix(".gone")
+    odd.rename(hidden)
+    try:
+        assert "mse" in answered("evaluate", moved, "--protocol", "split", "--replicates", 0, "--json").stdout
+        answered("evidence", "fit", moved, "--trees", 3)
+        answered("train", "--resume", moved)
+        assert len(Snapshot.open(moved).dataset.whole()) == len(hidden.read_text(encoding="utf-8").splitlines())
+    finally:
+        hidden.rename(odd)
+    assert isinstance(refused("evaluate", moved, "--data", odd.parent), RunError)
 
 
 def test_the_run_answers(run: Path, odd: Path, tmp_path: Path) -> None:

@@ -7,15 +7,17 @@ import dataclasses
 import numpy as np
 import pytest
 
-from ukge.learning.engines.fused import FusedEngine
-from ukge.learning.engines.fused.engine import LINKS, LOSSES, OPTIMISERS, SCORERS
+from ukge.learning.engines.fused import FusedEngine, applies
+from ukge.learning.engines.fused.engine import LINKS, LOSSES, OPTIMISERS
+from ukge.learning.engines.fused.records import Epoch
 from ukge.learning.engines.torch_engine import TorchEngine, loss_and_gradients
 from ukge.learning.training_data import TrainingData
 from ukge.logic.ground_rules import GroundRules
+from ukge.models.arrays import Array
 from ukge.models.links import links
 from ukge.models.model import init
 from ukge.models.parameters import Parameters
-from ukge.models.scorers import scorers
+from ukge.models.scorers import Scorer, TransE, scorers
 from ukge.settings.config import Config
 
 N_ENTITIES, N_RELATIONS, N_FACTS, DIM = 40, 5, 60, 8
@@ -56,7 +58,7 @@ def settings(scorer: str, link: str, **more: object) -> Config:
     return Config().replace(**{**base, "rule_prior": 0.3, "negative_weight": 1.5, **more})
 
 
-@pytest.mark.parametrize("scorer", sorted(SCORERS))
+@pytest.mark.parametrize("scorer", scorers.names())
 def test_losses_and_gradients_agree_for_every_link_and_loss(scorer: str) -> None:
     data = a_graph()
     rng = np.random.default_rng(2)
@@ -80,9 +82,25 @@ def test_losses_and_gradients_agree_for_every_link_and_loss(scorer: str) -> None
 
 
 def test_every_scorer_and_link_of_the_registries_is_fused() -> None:
-    aliases = {name for name in scorers if any(scorers.get(name) == scorers.get(known) for known in SCORERS)}
-    assert set(scorers.names()) == aliases
-    assert set(links.names()) == set(LINKS)
+    for scorer in scorers:
+        for link in links:
+            assert applies(settings(scorer, link)), (scorer, link)
+
+
+def test_a_scorer_of_the_same_formula_is_fused_whatever_its_name_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Renamed(TransE):
+        pass
+
+    class Other(TransE):
+        def compare(self, query: Array, candidate: Array) -> Array:
+            return -TransE.compare(self, query, candidate)
+
+    def get(scorer: Scorer) -> bool:
+        monkeypatch.setattr(scorers, "get", lambda _: scorer)
+        return applies(settings("distmult", "logistic"))
+
+    assert get(Renamed(2))
+    assert not get(Other(2))
 
 
 @pytest.mark.parametrize("optimiser", sorted(OPTIMISERS))
@@ -136,10 +154,10 @@ def test_state_goes_on_to_the_bit() -> None:
 def drawn(config: Config, data: TrainingData) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     engine = FusedEngine(some_parameters("distmult"), data, config)
     order = np.arange(len(data))
-    engine._prepare(order, 0, np.array([len(data)]), np.uint64(12345))
-    buffers = engine._buffers
-    tails, heads = buffers.drawn[0]
-    return buffers.facts[0], heads, tails
+    engine._prepare(Epoch(order, np.uint64(12345)), 0, np.array([len(data)]))
+    prepared = engine._buffers.prepared
+    tails, heads = prepared.drawn[0]
+    return prepared.facts[0], heads, tails
 
 
 def test_corruptions_are_uniform() -> None:

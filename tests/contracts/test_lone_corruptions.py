@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ukge.learning.engines.fused import FusedEngine
+from ukge.learning.engines.fused.records import Epoch
 from ukge.learning.training_data import TrainingData
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.model import init
@@ -40,7 +41,7 @@ def config(optimiser: str, threads: int = 1) -> Config:
 def trained(graph: TrainingData, settings: Config, *, mark: bool) -> tuple[Parameters, float]:
     parameters = init(scorers.get("distmult"), N_ENTITIES, N_RELATIONS, DIM, 0.4, seed=3)
     engine = FusedEngine(parameters, graph, settings)
-    engine._mark_lone = mark
+    engine._sampling = engine._sampling._replace(mark_lone=mark)
     losses = [engine.epoch(number).loss for number in range(3)]
     return parameters, losses[-1]
 
@@ -51,15 +52,15 @@ def test_exactly_the_corruptions_that_occur_once_are_marked(graph: TrainingData)
     )
     order = np.arange(N_FACTS)
     sizes = np.array([64, 64, 64, 8])
-    engine._prepare(order, 0, sizes, np.uint64(7))
-    buffers, rules = engine._buffers, graph.rules
+    engine._prepare(Epoch(order, np.uint64(7)), 0, sizes)
+    buffers, prepared, rules = engine._buffers, engine._buffers.prepared, graph.rules
     assert rules is not None
     marked = 0
     for batch, size in enumerate(sizes):
-        facts, drawn = buffers.facts[batch, :size], engine._rules_drawn(sizes)[batch]
-        chosen = buffers.rules[batch, :drawn]
+        facts = prepared.facts[batch, :size]
+        chosen = prepared.rules[batch, : prepared.n_rules[batch]]
         own = np.concatenate([graph.head[facts], graph.tail[facts], rules.head[chosen], rules.tail[chosen]])
-        found = buffers.drawn[batch, :, :size].ravel()
+        found = prepared.drawn[batch, :, :size].ravel()
         entities = np.where(found < 0, ~found, found)
         counts = np.bincount(np.concatenate([own, entities]), minlength=N_ENTITIES)
         np.testing.assert_array_equal(found < 0, counts[entities] == 1)

@@ -110,3 +110,11 @@ def test_distances_are_never_positive_and_scorers_say_which_they_are() -> None:
         scorer = scorers.get(name)
         head, relation, tail = rows(name, 20)
         assert scorer.inner_product or (scorer.plausibility(head, relation, tail) <= 0).all()
+
+
+@pytest.mark.parametrize("name", scorers.names())
+def test_a_symmetric_scorer_and_no_other_takes_a_fact_for_its_mirror(name: str) -> None:
+    scorer = scorers.get(name)
+    head, relation, tail = rows(name, 9)
+    here, there = scorer.plausibility(head, relation, tail), scorer.plausibility(tail, relation, head)
+    assert torch.allclose(here, there, rtol=1e-12) == scorer.symmetric

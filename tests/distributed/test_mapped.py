@@ -18,7 +18,7 @@ from ukge.learning.memory import estimate
 from ukge.learning.train import EpochEvent
 from ukge.runs.directory import Run
 from ukge.settings.config import Config
-from ukge.storage import Stream, load_arrays, map_arrays, save_arrays
+from ukge.storage.arrays import Stream, load_arrays, map_arrays, save_arrays
 
 SETTINGS: dict[str, Any] = {
     "dim": 8,
@@ -50,7 +50,7 @@ def test_mapped_tables_give_the_same_weights(dataset: Dataset, tmp_path: Path, o
     with pytest.raises(KeyboardInterrupt):
         UKGE(**settings, memory_map=True).fit(dataset, out=tmp_path / "broken", callbacks=[interrupt])
     assert (tmp_path / "broken" / "tables" / "entity.f32").stat().st_size == 200 * 8 * 4
-    UKGE.resume(tmp_path / "broken", dataset)
+    UKGE.resume(tmp_path / "broken")
     expected, notes = load_arrays(tmp_path / "memory" / "weights.safetensors")
     for run in ("mapped", "broken"):
         found, told = load_arrays(tmp_path / run / "weights.safetensors")

@@ -12,11 +12,11 @@ import pandas as pd
 from ukge.evidence.explain import Explanation
 from ukge.evidence.reasons import Reason
 from ukge.graph.dataset import Dataset
-from ukge.graph.pictures import curve
 from ukge.graph.readers import read
 from ukge.graph.split import split
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
+from ukge.html.pictures import curve
 from ukge.learning.estimator import UKGE
 
 STRANGE = "<script>alert('x')</script>"

@@ -33,14 +33,14 @@ def _random_table(dataset: Dataset, decimals: int) -> npt.NDArray[np.float32]:
 def dataset() -> Dataset:
     """A random cut of a synthetic world, with negative links."""
     world = generate(n_entities=200, n_facts=1500, seed=3)
-    return with_negatives(split(world.graph, val=0.1, test=0.2, seed=0, name="world"), seed=0)
+    return with_negatives(split(world.graph, val=0.1, test=0.2, seed=0, undirected="none", name="world"), seed=0)
 
 
 @pytest.fixture(scope="session")
 def safe_dataset() -> Dataset:
     """A leak-safe cut of the same world."""
     world = generate(n_entities=200, n_facts=1500, seed=3)
-    return split(world.graph, val=0.1, test=0.2, seed=0, leak_safe=True, name="safe world")
+    return split(world.graph, val=0.1, test=0.2, seed=0, leak_safe=True, undirected="none", name="safe world")
 
 
 @pytest.fixture

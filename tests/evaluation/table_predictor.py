@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ukge.evaluation.predictions import Ids, Numbers
+from ukge.graph.queries import AnyIds, Numbers
 
 
 @dataclass
@@ -21,13 +21,13 @@ class TablePredictor:
     def n_entities(self) -> int:
         return int(self.table.shape[1])
 
-    def confidence(self, head: Ids, relation: Ids, tail: Ids) -> Numbers:
+    def confidence(self, head: AnyIds, relation: AnyIds, tail: AnyIds) -> Numbers:
         return self.table[relation, head, tail]
 
-    def tail_scores(self, head: Ids, relation: Ids) -> Numbers:
+    def tail_scores(self, head: AnyIds, relation: AnyIds) -> Numbers:
         self.asked += len(head)
         return self.table[relation, head]
 
-    def head_scores(self, relation: Ids, tail: Ids) -> Numbers:
+    def head_scores(self, relation: AnyIds, tail: AnyIds) -> Numbers:
         self.asked += len(tail)
         return self.table[relation, :, tail]

@@ -9,16 +9,19 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 from tests.evaluation.table_predictor import TablePredictor
 
-from ukge.evaluation.answers import SIDES, Asked, Known, Queries, Side
 from ukge.evaluation.link_prediction import HITS, link_metrics
 from ukge.evaluation.metric import metrics_of
+from ukge.evaluation.ranked_facts import RankedFacts
 from ukge.graph.dataset import Dataset
+from ukge.graph.index import FactIndex
+from ukge.graph.queries import SIDES, Queries, Side
 from ukge.graph.uncertain import UncertainGraph, concat
+from ukge.graph.undirected import take_undirected
 
 
 def ranked(predictor: TablePredictor, facts: UncertainGraph, known: UncertainGraph, side: Side) -> list[np.ndarray]:
-    asked = Asked.of(facts, side)
-    return list(asked.ranks(predictor, Known(known, side).answers(asked.queries)))
+    asked = RankedFacts.of(facts, side)
+    return list(asked.ranks(predictor, FactIndex(known).answers(asked.queries)))
 
 
 def brute_force(
@@ -77,7 +80,7 @@ def test_what_is_not_a_number_ranks_last(dataset: Dataset, predictor: TablePredi
     predictor.table = np.full_like(predictor.table, np.nan)
     raw, filtered = ranked(predictor, dataset.test, dataset.whole(), "tail")
     assert (raw == predictor.n_entities).all()
-    known = np.diff(Known(dataset.whole(), "tail").answers(_queries(dataset.test)).offsets)
+    known = np.diff(FactIndex(dataset.whole()).answers(_queries(dataset.test)).offsets)
     np.testing.assert_array_equal(filtered, predictor.n_entities - known + 1)
 
 
@@ -167,3 +170,18 @@ def test_metrics_are_pykeens(filtered: bool, dataset: Dataset, predictor: TableP
             ("hits_10", "hits@10"),
         ):
             assert getattr(found, field) == pytest.approx(results.get_metric(f"{name}.realistic.{theirs}"), rel=1e-6)
+
+
+def test_known_answers_of_a_relation_without_a_direction_stand_at_either_end() -> None:
+    """Near are a–b, b–c and b–d: asked who is near b, a and c are left out for d, although b is a tail of a."""
+    facts = [("a", "near", "b", 0.9), ("b", "near", "c", 0.8), ("b", "near", "d", 0.7)]
+    whole = take_undirected(UncertainGraph.from_facts(facts), "near")
+    test = whole[[2]]
+    table = np.zeros((1, 4, 4), dtype=np.float32)
+    table[0, 1] = table[0, :, 1] = [0.6, 0.1, 0.5, 0.4]
+    for side, expected in (("tail", (3.0, 1.0)), ("head", (1.0, 1.0))):
+        found = ranked(TablePredictor(table), test, whole, "tail" if side == "tail" else "head")
+        assert tuple(float(each[0]) for each in found) == expected
+    gains = FactIndex(whole).answers(Queries.of("tail", 1, 0))
+    assert gains.entity.tolist() == [0, 2, 3]
+    assert gains.confidence.tolist() == [0.9, 0.8, 0.7]

@@ -8,11 +8,12 @@ from scipy.stats import rankdata
 from sklearn.metrics import ndcg_score
 from tests.evaluation.table_predictor import TablePredictor
 
-from ukge.evaluation.answers import Known, Queries
 from ukge.evaluation.evaluate import prepare
 from ukge.evaluation.ndcg import ndcg, per_query_ndcg
 from ukge.evaluation.tasks import RankingTask
 from ukge.graph.dataset import Dataset
+from ukge.graph.index import FactIndex
+from ukge.graph.queries import Queries
 from ukge.graph.uncertain import UncertainGraph
 
 
@@ -73,14 +74,14 @@ def test_ranking_agrees_with_brute_force(
 
 def test_a_repeated_fact_gains_the_mean_of_its_confidences() -> None:
     facts = UncertainGraph.from_facts([("a", "r", "b", 0.2), ("a", "r", "c", 0.5), ("a", "r", "b", 0.8)])
-    answers = Known(facts, "tail").answers(Queries("tail", np.array([0]), np.array([0])))
+    answers = FactIndex(facts).answers(Queries("tail", np.array([0]), np.array([0])))
     by_name = {facts.entities[e]: s for e, s in zip(answers.entity.tolist(), answers.confidence.tolist(), strict=True)}
     assert by_name == {"b": pytest.approx(0.5), "c": pytest.approx(0.5)}
-    heads = Known(facts, "head").answers(Queries("head", facts.tail[:1], facts.relation[:1]))
+    heads = FactIndex(facts).answers(Queries("head", facts.tail[:1], facts.relation[:1]))
     assert (heads.entity.tolist(), heads.confidence.tolist()) == ([facts.head[0]], [pytest.approx(0.5)])
 
 
 def test_a_query_without_answers_has_none() -> None:
     facts = UncertainGraph.from_facts([("a", "r", "b", 0.2), ("b", "q", "a", 0.5)])
-    answers = Known(facts, "tail").answers(Queries("tail", facts.tail[:1], facts.relation[:1]))
+    answers = FactIndex(facts).answers(Queries("tail", facts.tail[:1], facts.relation[:1]))
     assert answers.offsets.tolist() == [0, 0]

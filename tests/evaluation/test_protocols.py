@@ -48,11 +48,11 @@ def test_split_tells_facts_from_negative_links(dataset: Dataset, predictor: Tabl
         assert row.figure("confidence_apart", f"mse_{part}").value == pytest.approx(float(np.mean(gap**2)))
     plan = prepare(dataset, "split")
     links = next(task for task in plan.tasks if isinstance(task, LinkTask))
-    assert list(links.asked) == ["tail"]
+    assert list(links.ranked) == ["tail"]
     n = len(dataset.entities)
     trained = set(dataset.train.keys().tolist())
-    keys = np.repeat(links.asked["tail"].queries.given, np.diff(links.known["tail"].offsets))
-    relations = np.repeat(links.asked["tail"].queries.relation, np.diff(links.known["tail"].offsets))
+    keys = np.repeat(links.ranked["tail"].queries.given, np.diff(links.known["tail"].offsets))
+    relations = np.repeat(links.ranked["tail"].queries.relation, np.diff(links.known["tail"].offsets))
     triples = (relations.astype(np.int64) * n + keys) * n + links.known["tail"].entity
     assert len(triples)
     assert set(triples.tolist()) <= trained

@@ -6,11 +6,17 @@ from typing import Any
 
 import pytest
 
+from ukge.asking import Predictor
 from ukge.evidence import Evidence
 from ukge.graph.dataset import Dataset
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
 from ukge.learning.estimator import UKGE
+
+
+def asked(evidence: Evidence) -> Predictor:
+    """Return evidence, ready to be asked."""
+    return Predictor(lambda: evidence.dataset, evidence=evidence)
 
 
 @pytest.fixture(scope="session")

@@ -11,9 +11,9 @@ from ukge.errors import ConfigError, DataError
 from ukge.evidence import Evidence
 from ukge.evidence.doubt import SETTINGS, Judgement, _surprise, doubt, judge
 from ukge.evidence.features import Features
-from ukge.evidence.index import FactIndex
 from ukge.evidence.paths import PathRules
 from ukge.evidence.tables import Tables
+from ukge.graph.index import FactIndex
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
 from ukge.logic.weights import Prior
@@ -44,7 +44,8 @@ def judged(chosen: np.ndarray[tuple[int], np.dtype[np.intp]]) -> tuple[Uncertain
     relations = Vocabulary(["a", "b", "c"], kind="relation")
     graph = UncertainGraph.from_ids(head, np.repeat([0, 1, 2], 500), tail, confidence, names, relations)
     rules = PathRules.of([], Prior(0.5, 1.0), 0.5, relations)
-    return graph, judge(Features.of(FactIndex(graph), Tables.of(graph), rules, ()), QUICK)
+    index = FactIndex(graph)
+    return graph, judge(Features.of(index, Tables.of(index), rules, ()), QUICK)
 
 
 def test_replaced_confidences_come_first(
@@ -82,7 +83,7 @@ def test_what_is_expected_does_not_follow_what_is_stored(
 
 
 def test_doubts_are_told_by_falling_surprise(evidence: Evidence) -> None:
-    found = doubt(evidence, k=10**6, settings=QUICK)
+    found = doubt(evidence.features, k=10**6, settings=QUICK)
     surprise = [each.surprise for each in found]
     assert surprise == sorted(surprise, reverse=True)
     assert sorted(each[:4] for each in evidence.known) == sorted((d.head, d.relation, d.tail, d.stored) for d in found)
@@ -90,12 +91,12 @@ def test_doubts_are_told_by_falling_surprise(evidence: Evidence) -> None:
     assert first.surprise == pytest.approx(abs(first.gap) / first.error + np.log(2 * first.error))
     assert f"too {'high' if first.gap > 0 else 'low'}" in str(first)
     name = evidence.relations[1]
-    some = doubt(evidence, k=3, relations=[name], settings=QUICK)
+    some = doubt(evidence.features, k=3, relations=[name], settings=QUICK)
     assert some == [each for each in found if each.relation == name][:3]
 
 
 def test_models_have_no_say(evidence: Evidence) -> None:
-    features = evidence.evidence
+    features = evidence.features
     (backbone,) = features.backbones
     turned = replace(backbone.parameters, relation=-backbone.parameters.relation)
     other = replace(features, backbones=(replace(backbone, parameters=turned),))
@@ -105,7 +106,7 @@ def test_models_have_no_say(evidence: Evidence) -> None:
 
 def test_mistakes_are_named(evidence: Evidence) -> None:
     with pytest.raises(ConfigError, match="1 or more"):
-        doubt(evidence, k=0)
-    few = evidence.known[:10]
+        doubt(evidence.features, k=0)
+    few = FactIndex(evidence.known[:10])
     with pytest.raises(DataError, match="too few"):
-        judge(Features.of(FactIndex(few), Tables.of(few), evidence.evidence.rules, ()), QUICK)
+        judge(Features.of(few, Tables.of(few), evidence.features.rules, ()), QUICK)

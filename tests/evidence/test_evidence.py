@@ -11,6 +11,7 @@ from typing import Any, get_type_hints
 import numpy as np
 import numpy.typing as npt
 import pytest
+from tests.evidence.conftest import asked
 from typer.testing import CliRunner
 
 from ukge.errors import ConfigError, DataError, RunError
@@ -18,12 +19,13 @@ from ukge.evaluation.bootstrap import Bootstrap
 from ukge.evaluation.evaluate import evaluate, prepare
 from ukge.evaluation.protocols import Settings
 from ukge.evidence import Evidence, EvidenceSettings
-from ukge.evidence.candidates import Asking, known_answers, propose
+from ukge.evidence.candidates import propose
 from ukge.evidence.fitting import GATHERING
 from ukge.evidence.negatives import mixed_negatives
 from ukge.evidence.ranking import TIED, model_scores
-from ukge.evidence.settings import Changes, HeadChanges
+from ukge.evidence.settings import Changes, RegressorChanges
 from ukge.graph.dataset import Dataset
+from ukge.graph.queries import Queries
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
 from ukge.graph.uncertain import UncertainGraph
@@ -70,15 +72,15 @@ def test_an_unknown_name_is_told(evidence: Evidence, dataset: Dataset) -> None:
         evidence.predict([("nobody-of-that-name", fact.relation, fact.tail)])
 
 
-def test_leaving_out_changes_only_known_facts(evidence: Evidence, dataset: Dataset) -> None:
+def test_no_fact_is_evidence_for_itself_unless_asked(evidence: Evidence, dataset: Dataset) -> None:
     known = dataset.train[:50]
-    own = evidence.own_rows(known.head, known.relation, known.tail)
-    np.testing.assert_array_equal(dataset.train.keys()[own], known.keys())
-    assert (evidence.predict(known) != evidence.predict(known, leave_out=True)).any()
-    columns = evidence.features(known, leave_out=True)
+    own = evidence.own_facts(known.head, known.relation, known.tail)
+    np.testing.assert_array_equal(evidence.features.index.triples.keys[own], known.keys())
+    assert (evidence.predict(known) != evidence.predict(known, count_itself=True)).any()
+    columns = evidence.columns(known)
     assert columns["twins"].sum() == 0
     unseen = dataset.test[:50]
-    np.testing.assert_array_equal(evidence.predict(unseen), evidence.predict(unseen, leave_out=True))
+    np.testing.assert_array_equal(evidence.predict(unseen), evidence.predict(unseen, count_itself=True))
 
 
 def test_nothing_of_the_test_part_is_read(
@@ -87,8 +89,8 @@ def test_nothing_of_the_test_part_is_read(
     scrambled = dataset.test.with_confidence(np.random.default_rng(0).random(len(dataset.test)))
     other = replace(dataset, test=scrambled[::2], negatives=dataset.test)
     again = Evidence.fit([model], other, **small)
-    for name, array in evidence.head.arrays().items():
-        np.testing.assert_array_equal(array, again.head.arrays()[name])
+    for name, array in evidence.regressor.arrays().items():
+        np.testing.assert_array_equal(array, again.regressor.arrays()[name])
     part = dataset.val
     np.testing.assert_array_equal(evidence.interval(part), again.interval(part))
 
@@ -114,10 +116,12 @@ def test_a_saved_one_says_the_same(evidence: Evidence, dataset: Dataset, tmp_pat
     np.testing.assert_array_equal(again.interval(part), evidence.interval(part))
     assert again.settings == evidence.settings
     fact = dataset.test[0]
-    assert again.rank(fact.head, fact.relation) == evidence.rank(fact.head, fact.relation)
+    assert asked(again).rank(fact.head, fact.relation) == asked(evidence).rank(fact.head, fact.relation)
 
 
-@pytest.mark.parametrize("name", ["evidence.safetensors", "entities.parquet"])
+@pytest.mark.parametrize(
+    "name", ["evidence.safetensors", "entities.parquet", "data/train.parquet", "weights-0.safetensors"]
+)
 def test_a_damaged_file_is_told(name: str, evidence: Evidence, tmp_path: Path) -> None:
     evidence.save(tmp_path)
     content = bytearray((tmp_path / name).read_bytes())
@@ -131,11 +135,10 @@ def test_a_damaged_file_is_told(name: str, evidence: Evidence, tmp_path: Path) -
     ("part", "fails"),
     [
         ("ranking.value", {"rank"}),
-        ("bounds.0.error", {"interval", "rank"}),
+        ("bounds.0.error", {"interval"}),
         ("bounds.1.difficulty.0.value", {"interval_if_held"}),
         ("head.holds.value", {"predict", "interval", "interval_if_held", "rank"}),
-        ("model.0.entity", {"predict", "interval", "interval_if_held", "rank"}),
-        ("facts.confidence", {"predict", "interval", "interval_if_held", "rank"}),
+        ("tables.by_head.total", {"predict", "interval", "interval_if_held", "rank"}),
     ],
 )
 def test_no_damaged_part_is_used_and_sound_ones_answer(
@@ -143,12 +146,13 @@ def test_no_damaged_part_is_used_and_sound_ones_answer(
 ) -> None:
     evidence.save(tmp_path)
     flip_a_bit(tmp_path / "evidence.safetensors", part)
-    facts, fact = dataset.test[:5], dataset.test[0]
+    facts = dataset.test[:5]
+    ids = facts.head, facts.relation
     questions: dict[str, Callable[[Evidence], Any]] = {
         "predict": lambda each: each.predict(facts).tolist(),
         "interval": lambda each: np.stack(each.interval(facts)).tolist(),
         "interval_if_held": lambda each: np.stack(each.interval(facts, assume_holds=True)).tolist(),
-        "rank": lambda each: each.rank(fact.head, fact.relation),
+        "rank": lambda each: each.tail_scores(*(column[:1] for column in ids)).tolist(),
     }
     for name, ask in questions.items():
         damaged = Evidence.load(tmp_path)
@@ -200,25 +204,13 @@ def test_wrong_settings_are_told(evidence: Evidence, dataset: Dataset, model: UK
         Evidence.fit([model], stranger)
 
 
-def test_the_first_known_answers_are_known_with_their_mean(evidence: Evidence, dataset: Dataset) -> None:
-    train = dataset.train
-    for side, asked, answer in (("tail", train.head, train.tail), ("head", train.tail, train.head)):
-        row = 5
-        asking = Asking(side, asked[row : row + 1], train.relation[row : row + 1])  # type: ignore[arg-type]
-        _, entity, confidence = known_answers(evidence.evidence, asking)
-        same = (asked == asked[row]) & (train.relation == train.relation[row])
-        assert set(entity.tolist()) == set(answer[same].tolist())
-        mine = train.confidence[same & (answer == answer[row])].mean()
-        assert confidence[entity.tolist().index(answer[row])] == pytest.approx(mine)
-
-
 def test_a_candidate_ranks_by_a_confidence_no_answer_exceeds(evidence: Evidence, dataset: Dataset) -> None:
     """However sure it is that a candidate is an answer, it is expected to have the confidence of one, not 1."""
     facts = dataset.test[:20]
-    asking = Asking("tail", facts.head, facts.relation)
-    found = propose(evidence.evidence, asking, model_scores(evidence.evidence, asking), 10)
+    queries = Queries.of("tail", facts.head, facts.relation)
+    found = propose(evidence.features, queries, model_scores(evidence.features, queries), 10)
     scores = evidence.tail_scores(facts.head, facts.relation)[found.query, found.entity]
-    if_held = evidence.predict_ids(*asking.facts(found.query, found.entity), assume_holds=True)
+    if_held = evidence.predict_ids(*queries.facts(found.query, found.entity), assume_holds=True)
     assert (scores >= 0).all()
     assert (scores <= if_held + TIED).all()
     assert scores.max() > 0
@@ -236,17 +228,6 @@ def test_only_negative_links_that_are_drawn_blindly_may_be_facts(dataset: Datase
         assert (links.head != links.tail).all()
 
 
-def test_ranking_answers_both_kinds_of_query(evidence: Evidence, dataset: Dataset) -> None:
-    fact = dataset.train[3]
-    tails = evidence.rank(fact.head, fact.relation, k=5)
-    heads = evidence.rank(relation=fact.relation, tail=fact.tail, k=5)
-    assert len({answer.entity for answer in tails}) == len(tails) == len(heads) == 5
-    expected = evidence.predict([(fact.head, fact.relation, answer.entity) for answer in tails])
-    np.testing.assert_allclose([answer.confidence for answer in tails], expected)
-    with pytest.raises(DataError, match="a query needs"):
-        evidence.rank(fact.head)
-
-
 @pytest.mark.parametrize("protocol", ["paper", "positives", "split"])
 def test_the_protocols_take_it_as_a_predictor(protocol: str, evidence: Evidence, dataset: Dataset) -> None:
     plan = prepare(dataset, protocol, Settings(tau=0.6, most_queries=40))
@@ -258,7 +239,7 @@ def test_without_models_it_still_judges(dataset: Dataset, small: dict[str, Any])
     fitted = Evidence.fit([], dataset, **small)
     held = fitted.predict(dataset.test, assume_holds=True)
     assert errors(held, dataset.test) < float(dataset.test.confidence.var())
-    assert len(fitted.rank(dataset.test[0].head, dataset.test[0].relation, k=3)) == 3
+    assert len(asked(fitted).rank(dataset.test[0].head, dataset.test[0].relation, k=3)) == 3
 
 
 def test_the_command_keeps_evidence_in_the_run(tmp_path: Path) -> None:
@@ -303,32 +284,23 @@ def _the_evidence_is_evaluated(run: Path) -> None:
 def test_another_head_over_the_same_evidence_is_the_one_a_new_fit_gives(
     evidence: Evidence, dataset: Dataset, model: UKGE, small: dict[str, Any]
 ) -> None:
-    changed = evidence.refit(dataset, error="absolute", rank_queries=0)
+    changed = evidence.refit(error="absolute", rank_queries=0)
     anew = Evidence.fit([model], dataset, **{**small, "error": "absolute", "rank_queries": 0})
     np.testing.assert_array_equal(changed.predict(dataset.test), anew.predict(dataset.test))
     assert changed.settings.error == "absolute"
-    assert changed.rank_head is None
-    with pytest.raises(DataError, match="are not those that the evidence was gathered from"):
-        evidence.refit(replace(dataset, train=dataset.train[:-1]))
+    assert changed.ranker is None
     with pytest.raises(ConfigError, match="min_hit_ratio cannot be changed"):
-        evidence.refit(dataset, min_hit_ratio=0.2)  # type: ignore[call-arg]
+        evidence.refit(min_hit_ratio=0.2)  # type: ignore[call-arg]
 
 
 def test_answers_of_the_same_confidence_are_in_the_order_of_the_model(dataset: Dataset, small: dict[str, Any]) -> None:
-    sure = UncertainGraph.from_ids(
-        dataset.train.head,
-        dataset.train.relation,
-        dataset.train.tail,
-        np.ones(len(dataset.train)),
-        dataset.entities,
-        dataset.relations,
-    )
+    sure = dataset.train.with_confidence(np.ones(len(dataset.train)))
     certain = replace(dataset, train=sure)
     model = UKGE("ukge-rect", dim=8, epochs=2, batch_size=256, seed=0).fit(certain)
     evidence = Evidence.fit([model], certain, **small)
     head, relation = sure.head[:40], sure.relation[:40]
     scores = evidence.tail_scores(head, relation)
-    beliefs = model_scores(evidence.evidence, Asking("tail", head, relation))[0]
+    beliefs = model_scores(evidence.features, Queries.of("tail", head, relation))[0]
     for query in range(len(head)):
         known = np.unique(sure.tail[(sure.head == head[query]) & (sure.relation == relation[query])])
         assert (scores[query, known] >= 1.0).all()
@@ -338,24 +310,24 @@ def test_answers_of_the_same_confidence_are_in_the_order_of_the_model(dataset: D
 
 def test_strong_facts_are_told_from_weak_ones_and_from_false_links(evidence: Evidence, dataset: Dataset) -> None:
     tau = float(np.median(dataset.val.confidence))
-    head = evidence.strong(dataset, tau)
+    head = evidence.strong(tau)
     chance = head.chance(dataset.test)
     strong = dataset.test.confidence > tau
     right = np.mean((chance > 0.5) == strong)
     assert right > max(np.mean(strong), 1 - np.mean(strong)) + 0.05
     assert chance[strong].mean() > chance[~strong].mean() + 0.1
     part = dataset.train[:50]
-    assert (head.chance(part, leave_out=True) != head.chance(part)).any()
+    assert (head.chance(part) != head.chance(part, count_itself=True)).any()
     with pytest.raises(ConfigError, match="τ is 1"):
-        evidence.strong(dataset, 1.0)
+        evidence.strong(1.0)
     weak = dataset.val[np.flatnonzero(dataset.val.confidence <= tau)]
     with pytest.raises(DataError, match="no validation fact has a confidence above"):
-        evidence.strong(replace(dataset, val=weak), tau)
+        evidence.strong(tau, replace(dataset, val=weak))
 
 
 def test_the_keywords_are_the_settings() -> None:
     assert get_type_hints(Changes) == get_type_hints(EvidenceSettings)
-    assert set(get_type_hints(HeadChanges)) == set(get_type_hints(EvidenceSettings)) - GATHERING
+    assert set(get_type_hints(RegressorChanges)) == set(get_type_hints(EvidenceSettings)) - GATHERING
     with pytest.raises(ConfigError, match=r"unknown setting 'leafs' of evidence\nWhat to do: Did you mean 'leaves'\?"):
         EvidenceSettings().replace(leafs=3)  # type: ignore[call-arg]
 

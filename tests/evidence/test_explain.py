@@ -38,22 +38,22 @@ def test_evidence_explains_itself(evidence: Evidence, triples: Triples) -> None:
     assert ukge.Evidence is Evidence
 
 
-@pytest.mark.parametrize(("assume_holds", "leave_out"), [(False, False), (True, False), (False, True)])
-def test_contributions_add_up(evidence: Evidence, triples: Triples, assume_holds: bool, leave_out: bool) -> None:
-    found = list(explain_all(evidence, triples, assume_holds=assume_holds, leave_out=leave_out))
-    predicted = evidence.predict(triples, assume_holds=assume_holds, leave_out=leave_out)
-    low, high = evidence.interval(triples, assume_holds=assume_holds, leave_out=leave_out)
+@pytest.mark.parametrize(("assume_holds", "count_itself"), [(False, False), (True, False), (False, True)])
+def test_contributions_add_up(evidence: Evidence, triples: Triples, assume_holds: bool, count_itself: bool) -> None:
+    found = list(explain_all(evidence, triples, assume_holds=assume_holds, count_itself=count_itself))
+    predicted = evidence.predict(triples, assume_holds=assume_holds, count_itself=count_itself)
+    low, high = evidence.interval(triples, assume_holds=assume_holds, count_itself=count_itself)
     for row, told in enumerate(found):
         assert told.fact == triples[row]
         assert told.confidence == predicted[row]
         assert told.interval == (low[row], high[row])
-        total = math.fsum([told.base, *(reason.contribution for reason in told.reasons)])
+        total = math.fsum([told.base or 0.0, *(reason.contribution or 0.0 for reason in told.reasons)])
         assert total == pytest.approx(told.confidence, abs=1e-12)
 
 
 def test_a_model_that_learnt_an_order_speaks_of_places(evidence: Evidence, triples: Triples, tmp_path: Path) -> None:
-    backbone = evidence.evidence.backbones[0]
-    ordered = evidence.over(replace(evidence.evidence, backbones=(replace(backbone, learns_confidence=False),)))
+    backbone = evidence.features.backbones[0]
+    ordered = evidence.over(replace(evidence.features, backbones=(replace(backbone, learns_confidence=False),)))
     ordered.save(tmp_path)
     for triple in triples[:10]:
         head, relation, tail = evidence.ids([triple])
@@ -67,8 +67,8 @@ def test_a_model_that_learnt_an_order_speaks_of_places(evidence: Evidence, tripl
 
 def said_by_model(evidence: Evidence, triple: tuple[str, str, str]) -> str:
     head, relation, tail = (int(ids[0]) for ids in evidence.ids([triple]))
-    values = {name: float(column[0]) for name, column in evidence.features([triple]).items()}
-    witness = Witness(evidence.evidence, (head, relation, tail), values, -1)
+    values = {name: float(column[0]) for name, column in evidence.columns([triple], count_itself=True).items()}
+    witness = Witness(evidence.features, (head, relation, tail), values, -1)
     return witness.top({"model:ukge-rect": 1.0}).sentence
 
 
@@ -78,10 +78,10 @@ def test_every_column_speaks_of_something(evidence: Evidence) -> None:
 
 
 def test_ground_rules_are_those_of_the_evidence(evidence: Evidence, triples: Triples) -> None:
-    columns = evidence.features(triples)
+    columns = evidence.columns(triples, count_itself=True)
     stored = {fact[:3]: fact.confidence for fact in evidence.known}
     fired = 0
-    for row, told in enumerate(explain_all(evidence, triples)):
+    for row, told in enumerate(explain_all(evidence, triples, count_itself=True)):
         rules = [reason for reason in told.reasons if reason.rule is not None]
         assert len(rules) == columns["rules"][row]
         trust = []
@@ -101,8 +101,8 @@ def test_ground_rules_are_those_of_the_evidence(evidence: Evidence, triples: Tri
 
 
 def test_facts_of_the_pair_are_all_named(evidence: Evidence, triples: Triples) -> None:
-    columns = evidence.features(triples)
-    for row, told in enumerate(explain_all(evidence, triples)):
+    columns = evidence.columns(triples, count_itself=True)
+    for row, told in enumerate(explain_all(evidence, triples, count_itself=True)):
         quoted = [r.facts[0] for r in told.reasons if r.kind in ("repeat", "inverse", "pair") and r.facts]
         n = sum(columns[name][row] for name in ("twins", "inverse_twins", "pair_facts", "pair_facts_inverse"))
         assert len(quoted) == n
@@ -110,9 +110,9 @@ def test_facts_of_the_pair_are_all_named(evidence: Evidence, triples: Triples) -
 
 
 def test_analogues_are_the_nearest(evidence: Evidence, triples: Triples) -> None:
-    columns = evidence.features(triples)
+    columns = evidence.columns(triples, count_itself=True)
     compared = 0
-    for row, told in enumerate(explain_all(evidence, triples)):
+    for row, told in enumerate(explain_all(evidence, triples, count_itself=True)):
         near = [
             r.facts[0] for r in told.reasons if r.kind == "analogue" and r.facts and r.facts[0].head == told.fact[0]
         ]
@@ -123,10 +123,10 @@ def test_analogues_are_the_nearest(evidence: Evidence, triples: Triples) -> None
     assert compared > 5
 
 
-def test_a_fact_left_out_is_not_its_own_reason(evidence: Evidence, dataset: Dataset) -> None:
+def test_a_fact_is_not_its_own_reason_unless_asked(evidence: Evidence, dataset: Dataset) -> None:
     fact = dataset.train[0]
-    known = explain(evidence, *fact[:3])
-    without = explain(evidence, *fact[:3], leave_out=True)
+    known = explain(evidence, *fact[:3], count_itself=True)
+    without = explain(evidence, *fact[:3])
     assert known.observed == without.observed == pytest.approx(fact.confidence)
     assert any(reason.kind == "repeat" for reason in known.reasons)
     assert not any(quoted[:3] == fact[:3] for reason in without.reasons for quoted in reason.facts)
@@ -151,7 +151,7 @@ def test_the_top_reason_moved_most(evidence: Evidence, triples: Triples) -> None
     for top, told in zip(top_reasons(evidence, triples[:5]), explain_all(evidence, triples[:5]), strict=True):
         assert isinstance(told, Explanation)
         named = [reason for reason in told.reasons if reason.kind != OTHER]
-        assert top == max(named, key=lambda reason: abs(reason.contribution))
+        assert top == max(named, key=lambda reason: reason.weight)
 
 
 def test_an_unknown_name_is_refused(evidence: Evidence, dataset: Dataset) -> None:
@@ -164,11 +164,12 @@ def test_the_top_reason_is_the_first_of_all(evidence: Evidence, dataset: Dataset
     told = list(explain_all(evidence, facts))
     found = top_reasons(evidence, facts)
     for whole, top in zip(told, found, strict=True):
-        assert abs(top.contribution) == pytest.approx(abs(whole.reasons[0].contribution), abs=1e-12)
+        assert top.weight == pytest.approx(whole.reasons[0].weight, abs=1e-12)
         assert top in whole.reasons or not top.contribution
 
 
 def test_no_entity_is_said_to_be_like_itself(evidence: Evidence) -> None:
-    told = [reason.sentence for each in explain_all(evidence, evidence.known[:40]) for reason in each.reasons]
+    every = explain_all(evidence, evidence.known[:40], count_itself=True)
+    told = [reason.sentence for each in every for reason in each.reasons]
     assert not [sentence for sentence in told if re.match(r"(.+) is like \1 \(", sentence)]
     assert any(sentence.startswith("The fact itself is known: ") for sentence in told)

@@ -1,22 +1,30 @@
-"""Evidence columns: hand-computed on few facts, and equal to those of a graph that never held the fact's own row."""
+"""Evidence columns: hand-computed on few facts, and equal to those of a graph that never held the fact."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ukge.evidence.backbones import Backbone
+from ukge.evidence.batch import FactBatch
+from ukge.evidence.candidates import linked_candidates
 from ukge.evidence.features import Features
-from ukge.evidence.index import FactIndex
 from ukge.evidence.paths import PathRules, walk_key
+from ukge.evidence.ranking import judged_candidates, model_scores
+from ukge.evidence.reasons import witness
 from ukge.evidence.tables import UNIT, Tables
+from ukge.graph.index import FactIndex
+from ukge.graph.queries import SIDES, Queries
+from ukge.graph.synthetic import generate
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
 from ukge.logic.engine import connect
+from ukge.logic.grounding import GroundingSettings, ground
 from ukge.logic.mining import MiningSettings, mine
 from ukge.logic.syntax import parse_rule
 from ukge.logic.weights import Prior
@@ -38,13 +46,17 @@ ENGINE = connect("duckdb", threads=1)
 
 
 def features_of(graph: UncertainGraph, rules: PathRules = NO_RULES, backbones: tuple[Backbone, ...] = ()) -> Features:
-    return Features.of(FactIndex(graph), Tables.of(graph, ENGINE), rules, backbones)
+    index = FactIndex(graph)
+    return Features.of(index, Tables.of(index, ENGINE), rules, backbones)
 
 
-def about(features: Features, graph: UncertainGraph, fact: tuple[str, str, str], own: int = -1) -> dict[str, float]:
-    ids = [np.array([graph.entities.id(fact[0])]), np.array([graph.relations.id(fact[1])])]
+def about(
+    features: Features, graph: UncertainGraph, fact: tuple[str, str, str], *, count_itself: bool = True
+) -> dict[str, float]:
+    head, relation = np.array([graph.entities.id(fact[0])]), np.array([graph.relations.id(fact[1])])
     tail = np.array([graph.entities.id(fact[2])])
-    row = features.columns(ids[0], ids[1], tail, np.array([own]))[0]
+    own = None if count_itself else features.index.find(head, relation, tail)
+    row = features.columns(head, relation, tail, own)[0]
     return dict(zip(features.names, map(float, row), strict=True))
 
 
@@ -71,13 +83,16 @@ def test_columns_of_a_pair_by_hand() -> None:
     assert found["best_path"] == pytest.approx(0.7)
 
 
-def test_the_own_row_does_not_count_but_its_repeat_does() -> None:
+def test_no_row_of_the_fact_itself_counts() -> None:
     graph = UncertainGraph.from_facts(FACTS)
-    found = about(features_of(graph), graph, ("a", "r", "b"), own=0)
-    assert found["twins"] == 1
-    assert found["twin_confidence"] == pytest.approx(0.4)
-    assert found["relation_confidence"] == pytest.approx(1.5 / 3)
-    assert (found["query_facts"], found["head_facts"]) == (1, 3)
+    found = about(features_of(graph), graph, ("a", "r", "b"), count_itself=False)
+    assert found["twins"] == 0
+    assert math.isnan(found["twin_confidence"])
+    assert found["inverse_confidence"] == pytest.approx(0.6)
+    assert found["relation_confidence"] == pytest.approx(1.1 / 2)
+    assert (found["query_facts"], found["head_facts"]) == (0, 2)
+    # no fact r is left beside a fact s, so s tells nothing of r
+    assert (found["pair_facts"], found["implied_share"]) == (1, 0)
 
 
 def test_what_a_repeat_leaves_of_the_inverse_facts() -> None:
@@ -100,7 +115,7 @@ def test_what_is_not_known_is_not_a_number() -> None:
 
 def test_implications_count_pairs_of_facts_about_the_same_entities() -> None:
     graph = UncertainGraph.from_facts(FACTS)
-    table = Tables.of(graph).implications
+    table = Tables.of(FactIndex(graph)).implications
     r, s, n = graph.relations.id("r"), graph.relations.id("s"), graph.n_relations
     sums = {int(key): [int(each) for each in row] for key, row in zip(table.key, table.sums, strict=True)}
     # two facts r(a, b) beside s(a, b), and one r(b, a) whose inverse pair has it
@@ -149,9 +164,6 @@ def test_a_rule_fires_with_the_truth_of_its_best_body() -> None:
 
 
 def test_bodies_of_mined_rules_are_those_that_grounding_finds() -> None:
-    from ukge.graph.synthetic import generate
-    from ukge.logic.grounding import GroundingSettings, ground
-
     graph = generate(n_entities=300, n_facts=3000, seed=5).graph
     mined = mine(graph, MiningSettings(strong=0.5, min_hit_ratio=0.1))
     rules = PathRules.of(mined.scored, mined.prior, 0.5, graph.relations)
@@ -170,25 +182,134 @@ def test_bodies_of_mined_rules_are_those_that_grounding_finds() -> None:
 
 ENTITIES, RELATIONS = Vocabulary(list("abcdef")), Vocabulary(["r", "s", "p"], kind="relation")
 FACT = st.tuples(st.integers(0, 5), st.integers(0, 2), st.integers(0, 5), st.integers(0, 100).map(lambda c: c / 100))
+UNDIRECTED = st.sampled_from([(), ("s",), ("r", "s"), ("r", "s", "p")])
+Facts = list[tuple[int, int, int, float]]
 
 
-@given(facts=st.lists(FACT, min_size=2, max_size=30), seed=st.integers(0, 100), with_loops=st.booleans())
-@settings(deadline=None, max_examples=30)
-def test_leaving_a_row_out_is_the_same_as_never_having_had_it(
-    facts: list[tuple[int, int, int, float]], seed: int, with_loops: bool
-) -> None:
-    rows = [fact for fact in facts if with_loops or fact[0] != fact[2]]
-    if len(rows) < 2:
-        return
-    head, relation, tail, confidence = (np.array(column) for column in zip(*rows, strict=True))
-    graph = UncertainGraph.from_ids(head, relation, tail, confidence, ENTITIES, RELATIONS)
+def world(facts: Facts, undirected: Sequence[str]) -> UncertainGraph:
+    """Facts of six entities and three relations, of which some have no direction."""
+    none: Facts = []
+    columns = [np.array(column) for column in zip(*facts, strict=True)] or [np.zeros(0) for _ in range(4)]
+    names = UncertainGraph.from_ids([], [], [], none, ENTITIES, RELATIONS).taken_as_undirected(undirected)
+    return names.with_facts(*columns)
+
+
+def some_backbone(seed: int) -> Backbone:
     vectors = np.random.default_rng(seed).normal(size=(6, 4)).astype(np.float32)
-    backbone = Backbone("m", "distmult", "rectifier", Parameters(vectors, vectors[:3]))
+    return Backbone("m", "transe", "rectifier", Parameters(vectors, vectors[:3]))
+
+
+@given(facts=st.lists(FACT, min_size=2, max_size=30), undirected=UNDIRECTED, seed=st.integers(0, 100))
+@example(facts=[(0, 0, 1, 0.5), (1, 0, 0, 0.7), (0, 0, 1, 0.1), (0, 1, 1, 0.4), (1, 1, 0, 1.0)], undirected=(), seed=0)
+@example(facts=[(0, 0, 1, 0.5), (1, 0, 0, 0.7), (0, 1, 1, 0.4), (2, 0, 2, 1.0)], undirected=("r", "s"), seed=0)
+@settings(deadline=None, max_examples=40)
+def test_leaving_a_fact_out_is_the_same_as_never_having_had_it(
+    facts: Facts, undirected: Sequence[str], seed: int
+) -> None:
+    graph, backbone = world(facts, undirected), some_backbone(seed)
     whole = features_of(graph, backbones=(backbone,))
-    for row in range(min(len(rows), 2)):
-        rest = graph[np.delete(np.arange(len(graph)), row)]
-        ids = [np.array([column[row]]) for column in (graph.head, graph.relation, graph.tail)]
-        without = whole.columns(ids[0], ids[1], ids[2], np.array([row]))
-        never = features_of(rest, backbones=(backbone,)).columns(ids[0], ids[1], ids[2])
-        at = slice(1, None)  # which relations share a category depends on all facts
-        np.testing.assert_allclose(without[:, at], never[:, at], atol=2e-5, equal_nan=True)
+    at = slice(1, None)  # which relations share a category depends on all facts
+    for row in range(min(len(graph), 3)):
+        head, relation, tail = (np.array([column[row]]) for column in (graph.head, graph.relation, graph.tail))
+        own = whole.index.find(head, relation, tail)
+        rest = graph[np.flatnonzero(graph.keys() != graph.keys()[row])]
+        never = features_of(rest, backbones=(backbone,)).columns(head, relation, tail)
+        found = whole.columns(head, relation, tail, own)
+        np.testing.assert_allclose(found[:, at], never[:, at], atol=2e-5, equal_nan=True)
+        if graph.undirected_relations[relation[0]]:
+            np.testing.assert_array_equal(whole.columns(tail, relation, head, own), found)
+
+
+def test_a_fact_without_a_direction_is_seen_from_both_its_ends() -> None:
+    graph = world([(0, 0, 1, 0.8), (1, 0, 2, 0.6), (2, 0, 2, 0.5), (1, 1, 0, 0.9), (3, 0, 1, 0.4)], ("r",))
+    features = features_of(graph)
+    for fact in (("a", "r", "b"), ("b", "r", "a")):
+        found = about(features, graph, fact, count_itself=False)
+        assert (found["twins"], found["inverse_twins"]) == (0, 0)  # its mirror is no inverse fact
+        assert found["relation_facts"] == 3
+        assert (found["query_facts"], found["inverse_query_facts"]) == (0, 2)
+        assert found["inverse_query_confidence"] == pytest.approx(0.5)
+        assert (found["pair_facts"], found["pair_facts_inverse"]) == (0, 1)
+        assert found["implied_share"] == 0  # no other fact s goes with a fact r
+    counted = about(features, graph, ("b", "r", "a"))
+    assert [counted["twins"], counted["twin_confidence"]] == pytest.approx([1, 0.8])
+    assert counted["query_facts"] == 1
+    # of the one fact s(b, a), r(b, a) is told by the fact that also is r(a, b)
+    assert counted["implied_share"] == pytest.approx(1 / 2)
+
+
+def test_a_fact_and_its_mirror_do_not_imply_each_other() -> None:
+    graph = world([(0, 0, 1, 0.8), (2, 0, 3, 0.6), (0, 1, 1, 0.9)], ("r", "s"))
+    table, n = Tables.of(FactIndex(graph)).implications, graph.n_relations
+    r, s = graph.relations.id("r"), graph.relations.id("s")
+    # r(a, b) beside s(a, b), from both ends and in both orders; no step is the inverse of itself
+    assert dict(zip(table.key.tolist(), table.sums[:, 0].tolist(), strict=True)) == {r * 2 * n + s: 2, s * 2 * n + r: 2}
+
+
+def test_rules_without_a_direction_fire_as_grounding_finds_them() -> None:
+    rng = np.random.default_rng(7)
+    names = Vocabulary([f"e{i:02}" for i in range(40)]), Vocabulary(["near", "in", "part"], kind="relation")
+    empty = UncertainGraph.from_ids([], [], [], np.zeros(0), *names).taken_as_undirected(["near"])
+    triples = np.unique(np.stack([rng.integers(0, 40, 700), rng.integers(0, 3, 700), rng.integers(0, 40, 700)]), axis=1)
+    graph = empty.with_facts(triples[0], triples[1], triples[2], rng.uniform(0.5, 1.0, triples.shape[1]))
+    graph = graph[np.unique(graph.keys(), return_index=True)[1]]
+    mined = mine(graph, MiningSettings(strong=0.6, min_hit_ratio=0.0, keep_redundant=True), engine=ENGINE)
+    rules = PathRules.of(mined.scored, mined.prior, 0.6, graph.relations, graph.undirected)
+    walks = [one.rule for one in mined.scored if walk_key(one.rule, graph.relations) is not None]
+    assert len(walks) == len(rules) > 20
+    features = features_of(graph, rules)
+    told = ground(graph, walks, GroundingSettings(strong=0.6, unseen_only=False), engine=ENGINE).read().to_pandas()
+    truth = (
+        told.groupby(["head", "relation", "tail"]).agg(rules=("rule", "nunique"), body=("body", "max")).reset_index()
+    )
+    head, relation, tail = (truth[name].to_numpy().astype(np.int32) for name in ("head", "relation", "tail"))
+    columns = features.columns(head, relation, tail)
+    np.testing.assert_array_equal(columns[:, features.names.index("rules")], truth["rules"])
+    np.testing.assert_allclose(columns[:, features.names.index("rule_body")], truth["body"], rtol=1e-5)
+    turned = np.flatnonzero(relation == graph.relations.id("near"))
+    mirror = features.columns(tail[turned], relation[turned], head[turned])
+    np.testing.assert_array_equal(mirror, columns[turned])
+
+
+def test_queries_without_a_direction_have_the_same_candidates_from_both_sides() -> None:
+    rng = np.random.default_rng(2)
+    facts = [tuple(each) for each in np.stack([rng.integers(0, n, 14) for n in (6, 3, 6)], axis=1).tolist()]
+    graph = world([(h, r, t, 0.9) for h, r, t in facts], ("s",))
+    features = features_of(graph, backbones=(some_backbone(0),))
+    relation = np.full(6, graph.relations.id("s"))
+    found = []
+    for side in SIDES:
+        queries = Queries.of(side, np.arange(6), relation)
+        scores = model_scores(features, queries)
+        candidates, columns = judged_candidates(features, queries, [each.copy() for each in scores], 3)
+        found.append((scores[0], linked_candidates(features, queries, 3), candidates.entity, columns))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+    # a model is asked of a fact as it is stored
+    model = features.backbones[0].model
+    stored = model.tail_scores(np.array([1]), relation[:1])[0, 4]
+    assert [found[0][0][1, 4], found[0][0][4, 1]] == pytest.approx([stored, stored], rel=1e-5)
+
+
+def test_no_reason_quotes_the_fact_itself_nor_its_mirror() -> None:
+    facts = [
+        (0, 0, 1, 0.8),
+        (1, 0, 0, 0.7),
+        (1, 0, 2, 0.6),
+        (0, 0, 3, 0.9),
+        (2, 1, 0, 0.9),
+        (1, 1, 2, 1.0),
+        (0, 2, 1, 0.5),
+    ]
+    graph = world(facts, ("r",))
+    features = features_of(graph, backbones=(some_backbone(1),))
+    for pair in ((0, 1), (1, 0)):
+        head, tail = (np.array([each]) for each in pair)
+        batch = FactBatch.of(head, np.array([0]), tail, features.index.find(head, np.array([0]), tail))
+        reasons = witness(features, batch, 0, features.columns(*batch)).reasons({})
+        quoted = {fact[:3] for reason in reasons for fact in reason.facts}
+        assert ("a", "r", "d") in quoted
+        assert ("b", "r", "c") in quoted
+        assert quoted.isdisjoint({("a", "r", "b"), ("b", "r", "a")})
+        assert quoted <= {fact[:3] for fact in graph}
+        assert not any("itself" in reason.sentence or reason.kind in ("inverse", "repeat") for reason in reasons)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.evidence.conftest import asked as asked_of
 
 from ukge.errors import DataError
 from ukge.evidence import Evidence
@@ -117,11 +118,11 @@ def test_new_facts_are_evidence_at_once(evidence: Evidence, dataset: Dataset) ->
     folded = fold_in(evidence, taught)
     assert len(folded.known) == len(evidence.known) + 2
     assert len(folded.entities) == len(evidence.entities) + 1
-    now = folded.features([(head, relation, tail), known[:3]])
+    now = folded.columns([(head, relation, tail), known[:3]], count_itself=True)
     assert now["twins"].tolist() == [1, 1]
     assert now["twin_confidence"] == pytest.approx([0.77, 0.11])
-    queries = (folded.features([(head, relation, tail)])["inverse_query_facts"],)
-    before = evidence.features([(head, relation, tail)])["inverse_query_facts"]
+    queries = (folded.columns([(head, relation, tail)], count_itself=True)["inverse_query_facts"],)
+    before = evidence.columns([(head, relation, tail)])["inverse_query_facts"]
     assert queries[0][0] == before[0] + 2
     assert 0.0 <= folded.predict([("someone new", relation, tail)])[0] <= 1.0
     low, high = folded.interval([("someone new", relation, tail)])
@@ -133,10 +134,10 @@ def test_facts_far_away_change_nothing_else(evidence: Evidence, dataset: Dataset
     many = [(f"new {i}", dataset.relations[len(dataset.relations) - 1], f"new {i + 1}", 0.5) for i in range(900)]
     folded = fold_in(evidence, many)
     rows = dataset.val[:50]
-    before, after = evidence.features(rows), folded.features(rows)
+    before, after = evidence.columns(rows), folded.columns(rows)
     for name in ("relation", "twins", "query_facts", "head_facts", "tail_confidence", "rule_best"):
         np.testing.assert_array_equal(before[name], after[name], err_msg=name)
-    assert np.isfinite(folded.evidence.backbones[0].parameters.entity).all()
+    assert np.isfinite(folded.features.backbones[0].parameters.entity).all()
 
 
 def test_folded_evidence_is_the_same_when_loaded_again(evidence: Evidence, dataset: Dataset, tmp_path: Path) -> None:
@@ -145,10 +146,10 @@ def test_folded_evidence_is_the_same_when_loaded_again(evidence: Evidence, datas
     folded = fold_in(evidence, [(f"new {i}", last, f"new {i + 1}", 0.5) for i in range(3000)])
     folded.save(tmp_path)
     again = Evidence.load(tmp_path)
-    np.testing.assert_array_equal(again.evidence.category, evidence.evidence.category)
+    np.testing.assert_array_equal(again.features.category, evidence.features.category)
     asked = [*(fact[:3] for fact in dataset.val[:50]), ("new 7", last, "new 9")]
     np.testing.assert_array_equal(again.predict(asked), folded.predict(asked))
-    assert again.rank("new 3", last, k=3) == folded.rank("new 3", last, k=3)
+    assert asked_of(again).rank("new 3", last, k=3) == asked_of(folded).rank("new 3", last, k=3)
 
 
 def test_nothing_new_is_nothing_done(evidence: Evidence, dataset: Dataset) -> None:

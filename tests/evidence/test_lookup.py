@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ukge.evidence.index import Asked, FactIndex
+from ukge.evidence.batch import FactBatch
 from ukge.evidence.lookup import FEW, find
-from ukge.evidence.paths import PathRules, path_columns
+from ukge.evidence.paths import PathRules, inverse_steps, path_columns
+from ukge.graph.index import FactIndex
 from ukge.graph.uncertain import UncertainGraph
 from ukge.logic.weights import Prior
 
@@ -39,7 +40,8 @@ def test_shared_neighbours_of_hubs_and_of_entities_with_few_links() -> None:
     head, tail = (np.array([graph.entities.id(pair[side]) for pair in asked], dtype=np.int32) for side in (0, 1))
     none = PathRules(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), Prior(0.5, 1.0), 0.5)
     out = np.empty((len(asked), 8), dtype=np.float32)
-    path_columns(FactIndex(graph), none, none.table(1), Asked.of(head, np.zeros_like(head), tail), out)
+    inverse = inverse_steps(graph.undirected_relations)
+    path_columns(FactIndex(graph), none, none.table(1), inverse, FactBatch.of(head, np.zeros_like(head), tail), out)
     for row, (h, t) in zip(out, asked, strict=True):
         common = near[h].keys() & near[t].keys() if h != t else set()
         either = (near[h].keys() | near[t].keys()) - {h, t}

@@ -140,6 +140,7 @@ def test_only_what_there_is_gets_saved(tmp_path: Path) -> None:
     bare = Dataset("bare", full.train, full.val, full.test)
     saved = save_dataset(bare, tmp_path / "deep" / "saved")
     assert {path.name for path in saved.iterdir()} == {
+        "dataset.json",
         "entities.tsv",
         "relations.tsv",
         "train.tsv",

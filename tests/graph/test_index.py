@@ -55,8 +55,8 @@ def test_every_look_up_says_what_the_rows_say(facts: list[tuple[str, str, str, f
                 }
                 assert found == pytest.approx(asked)
     for h, head in enumerate(names):
-        for found, end in ((index.as_head(h), 0), (index.as_tail(h), 2)):
-            listed = {(names[a], graph.relations[int(r)], names[b]): c for a, r, b, c in zip(*found, strict=True)}
+        for facts_of, end in ((index.as_head(h), 0), (index.as_tail(h), 2)):
+            listed = {(names[a], graph.relations[int(r)], names[b]): c for a, r, b, c in zip(*facts_of, strict=True)}
             assert listed == pytest.approx({triple: c for triple, c in meant.items() if triple[end] == head})
 
 
@@ -69,7 +69,9 @@ def test_repeats_and_mirrors_are_one_fact() -> None:
     )
     index = FactIndex(graph)
     assert len(index) == 2
-    assert [tuple(fact)[:4] for fact in graph if fact.relation == "near"] == [("a", "near", "b", pytest.approx(0.6))]
+    (fact,) = graph.where(relation="near")
+    assert (fact.head, fact.tail) == ("a", "b")
+    assert fact.confidence == pytest.approx(0.6)
     likes, near = graph.relations.index["likes"], graph.relations.index["near"]
     head, tail = np.array([1, 1, 0]), np.array([0, 0, 1])
     assert index.stored(head, np.array([likes, near, near]), tail).tolist() == pytest.approx([0.2, 0.6, 0.6])

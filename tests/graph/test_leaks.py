@@ -86,25 +86,28 @@ def command(*arguments: str | Path) -> Result:
     return result
 
 
+AS_IT_STANDS = ("--undirected", "none")
+
+
 def test_who_splits_is_told(facts: Path, tmp_path: Path) -> None:
-    expected = find_leaks(split(both_ways()))
-    shown = " ".join(command("data", "split", facts, "--out", tmp_path / "cut").stdout.split())
+    expected = find_leaks(split(both_ways(), undirected="none"))
+    shown = " ".join(command("data", "split", facts, *AS_IT_STANDS, "--out", tmp_path / "cut").stdout.split())
     for line in (*expected.lines(), "What to do: --leak-safe cuts the facts"):
         assert line in shown
-    plain = json.loads(command("data", "split", facts, "--out", tmp_path / "same", "--json").stdout)
+    plain = json.loads(command("data", "split", facts, *AS_IT_STANDS, "--out", tmp_path / "same", "--json").stdout)
     assert plain["leaks"] == json.loads(json.dumps(expected.to_dict()))
-    safe = command("data", "split", facts, "--out", tmp_path / "safe", "--leak-safe").stdout
+    safe = command("data", "split", facts, *AS_IT_STANDS, "--out", tmp_path / "safe", "--leak-safe").stdout
     assert "No test or validation fact has its inverse in train" in safe
     assert "--leak-safe" not in safe
 
 
 def test_who_trains_is_told_of_a_file_and_of_a_split(facts: Path, tmp_path: Path) -> None:
     quick = ("--dim", "8", "--epochs", "1", "--every", "1", "--threads", "1")
-    expected = find_leaks(split(both_ways()))
-    told = command("train", facts, "--out", tmp_path / "a", *quick)
+    expected = find_leaks(split(both_ways(), undirected="none"))
+    told = command("train", facts, *AS_IT_STANDS, "--out", tmp_path / "a", *quick)
     assert all(line in " ".join(told.stderr.split()) for line in expected.lines())
-    command("data", "split", facts, "--out", tmp_path / "cut")
-    given = command("train", tmp_path / "cut", "--out", tmp_path / "b", *quick, "--json", "--quiet")
+    command("data", "split", facts, *AS_IT_STANDS, "--out", tmp_path / "cut")
+    given = command("train", tmp_path / "cut", *AS_IT_STANDS, "--out", tmp_path / "b", *quick, "--json", "--quiet")
     assert json.loads(given.stdout)["leaks"]["test"]["inverse"]["rows"] == expected.parts[0][1].inverse.rows > 0
     assert "inverse" not in given.stderr
     again = command("train", "--resume", tmp_path / "a", "--json", "--quiet")

@@ -103,7 +103,7 @@ def test_every_free_fact_can_be_held_out() -> None:
     place = {fact: row for row, fact in enumerate(graph)}
     counts = np.zeros(len(graph))
     for seed in range(200):
-        for fact in split(graph, test=0.25, val=0.0, seed=seed).test:
+        for fact in split(graph, test=0.25, val=0.0, seed=seed, undirected="none").test:
             counts[place[fact]] += 1
     assert counts.sum() == 200 * 14
     assert counts.min() > 25
@@ -155,7 +155,7 @@ def test_pairs_too_large_to_fit_are_told() -> None:
 def test_relations_of_one_fact_stay_in_train() -> None:
     clique = [(f"e{i}", "r", f"e{j}", 1.0) for i in range(10) for j in range(10) if i != j]
     rare = [(f"e{i}", f"rare{i}", f"e{i + 1}", 1.0) for i in range(9)]
-    dataset = split(UncertainGraph.from_facts(clique + rare), val=0.3, test=0.3)
+    dataset = split(UncertainGraph.from_facts(clique + rare), val=0.3, test=0.3, undirected="none")
     assert {fact.relation for fact in dataset.train} >= {f"rare{i}" for i in range(9)}
     assert len(dataset.test) == 30
 

@@ -31,14 +31,18 @@ def graphs(draw: st.DrawFn, n_facts: int = 30) -> UncertainGraph:
     return UncertainGraph.from_columns(head, relation, tail, values, entities=entities, relations=relations)
 
 
-def best(graph: UncertainGraph) -> dict[Triple, tuple[float, int]]:
-    """Return each triple's highest confidence and the first row that has it."""
-    found: dict[Triple, tuple[float, int]] = {}
+def once(graph: UncertainGraph) -> dict[Triple, tuple[float, int]]:
+    """Return the mean of each triple's confidences and the first row that says it."""
+    found: dict[Triple, list[tuple[float, int]]] = defaultdict(list)
     for row, fact in enumerate(graph):
-        triple = (fact.head, fact.relation, fact.tail)
-        if triple not in found or fact.confidence > found[triple][0]:
-            found[triple] = (fact.confidence, row)
-    return found
+        found[fact.head, fact.relation, fact.tail].append((fact.confidence, row))
+    return {triple: (_mean([value for value, _ in rows]), rows[0][1]) for triple, rows in found.items()}
+
+
+def _mean(values: list[float]) -> float:
+    """Return the mean, added up as everywhere, so that it passes τ or not; of equal numbers it is that number."""
+    mean = float(np.add.reduceat(values, [0])[0]) / len(values)
+    return min(max(mean, min(values)), max(values))
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class Grounding:
 
 def groundings(graph: UncertainGraph, rule: Rule, strong: float, distinct: bool) -> Iterator[Grounding]:
     """Yield every way to fill a rule's body with facts above `strong`."""
-    facts = {triple: found for triple, found in best(graph).items() if found[0] > strong}
+    facts = {triple: found for triple, found in once(graph).items() if found[0] > strong}
     for entities in product(ENTITIES, repeat=len(rule.variables)):
         if distinct and len(set(entities)) < len(entities):
             continue
@@ -66,7 +70,7 @@ def groundings(graph: UncertainGraph, rule: Rule, strong: float, distinct: bool)
 
 def measures(graph: UncertainGraph, rule: Rule, strong: float, distinct: bool) -> dict[str, float]:
     """Return the counted figures of one rule."""
-    facts = {triple: found[0] for triple, found in best(graph).items()}
+    facts = {triple: found[0] for triple, found in once(graph).items()}
     implied: dict[Triple, float] = defaultdict(float)
     for found in groundings(graph, rule, strong, distinct):
         implied[found.head] = max(implied[found.head], found.value)

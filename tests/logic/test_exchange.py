@@ -25,7 +25,7 @@ GRAPH = UncertainGraph.from_facts(
         ("b", "c:plays", "u", 1.0),
         ("b", "sport", "s", 1.0),
         ("u", "teamSport", "x", 0.9),
-        ("a", "c:plays", "t", 0.4),
+        ("a", "c:plays", "t", 0.8),
     ]
 )
 
@@ -91,7 +91,7 @@ def test_a_program_for_psl(tmp_path: Path) -> None:
     )
     assert f"0.1: !{team}(A, B) ^2" in program["rules"]
     assert program["predicates"][f"{team}/2"]["targets"] == [["u", "s"]]
-    assert program["predicates"][f"{plays}/2"]["observations"] == [["a", "t", 1.0], ["b", "u", 1.0]]
+    assert program["predicates"][f"{plays}/2"]["observations"] == [["a", "t", 0.9], ["b", "u", 1.0]]
     write_psl_program(tmp_path / "program.json", program)
     assert json.loads((tmp_path / "program.json").read_text()) == program
     assert predicate(7, "—") == "R7"
@@ -100,7 +100,7 @@ def test_a_program_for_psl(tmp_path: Path) -> None:
 def test_weights_are_shares_of_truth_drawn_to_their_mean() -> None:
     scored = measure(GRAPH, [RULE], strong=0.5)
     (rule,) = learn_weights(scored, Prior(0.5, 2.0))
-    shown, implied = 0.9, 0.9 + 1.0
+    shown, implied = 0.8, 0.8 + 1.0
     assert rule.weight == pytest.approx((shown + 2.0 * 0.5) / (implied + 2.0))
     assert learn_prior(scored) == Prior(0.5, 1.0)
     assert [one.weight for one in fixed_weights([RULE])] == [1.0]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
-from tests.logic.brute_force import ENTITIES, RELATIONS, Triple, best, graphs
+from tests.logic.brute_force import ENTITIES, RELATIONS, Triple, graphs, once
 
 from ukge.errors import ConfigError
 from ukge.graph.uncertain import UncertainGraph
@@ -137,7 +137,7 @@ def test_the_ground_program_is_the_sum_of_all_distances(graph: UncertainGraph) -
     )
     asked = GroundingSettings(strong=0.0)
     inferred = infer(graph, RULES, targets=targets, joint=True, settings=asked, prior=NegativePrior(0.3))
-    truth = {triple: confidence for triple, (confidence, _) in best(graph).items()}
+    truth = {triple: confidence for triple, (confidence, _) in once(graph).items()}
     assert not {(f.head, f.relation, f.tail) for f in inferred.graph} & set(truth)
     fixed = set(truth)
     truth |= {(f.head, f.relation, f.tail): f.confidence for f in inferred.graph}

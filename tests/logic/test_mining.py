@@ -14,8 +14,11 @@ from ukge.errors import ConfigError, RuleError
 from ukge.graph.synthetic import generate
 from ukge.graph.uncertain import UncertainGraph
 from ukge.logic.engine import Engine, connect
+from ukge.logic.grounding import GroundingSettings, ground
+from ukge.logic.inference import infer
 from ukge.logic.measures import ScoredRule, measure
 from ukge.logic.mining import MiningSettings, mine
+from ukge.logic.psl import psl_program
 from ukge.logic.syntax import parse_rule
 
 ANY_PATTERN = [
@@ -116,6 +119,41 @@ def test_figures_by_hand() -> None:
     assert figures.soft_confidence == pytest.approx((8 * 0.8 + 0.4) / 9.0)
     assert 0.59 < figures.lower_bound < 0.60
     assert set(figures.as_dict()) >= {"hit_ratio", "support", "lift"}
+
+
+SAID_TWICE = UncertainGraph.from_facts(
+    [
+        ("a", "p", "b", 1.0),
+        ("d", "p", "e", 1.0),
+        ("b", "q", "c", 0.95),
+        ("a", "p", "b", 0.8),
+        ("a", "r", "c", 0.5),
+        ("d", "p", "e", 0.6),
+        ("a", "r", "c", 0.9),
+        ("e", "q", "f", 1.0),
+    ]
+)
+
+
+def test_a_fact_said_twice_counts_once_with_its_mean() -> None:
+    """p(a, b) is 0.9 and r(a, c) 0.7; p(d, e) is 0.8 and so not strong, though one row says 1."""
+    rule = parse_rule("p(A, B) & q(B, C) -> r(A, C)")
+    [one] = measure(SAID_TWICE, [rule])
+    figures = one.measures
+    assert (figures.implied, figures.support, figures.strong_support, figures.head_facts) == (1, 1, 0, 1)
+    assert figures.body_sum == pytest.approx(0.85)
+    assert (figures.head_mean, figures.overlap, figures.relation_mean) == pytest.approx((0.7, 0.7, 0.7))
+    assert figures.error == pytest.approx(0.15)
+    report = mine(SAID_TWICE, MiningSettings(min_support=1, min_hit_ratio=0.1)).report
+    assert (report.facts, report.strong_facts) == (5, 3)
+    [ground_rule] = ground(SAID_TWICE, [rule], GroundingSettings(unseen_only=False)).read().to_pylist()
+    assert ground_rule["body"] == pytest.approx(0.85)
+    assert (ground_rule["fact_1"], ground_rule["fact_2"]) == (0, 2)
+    unseen = SAID_TWICE[[0, 2, 3]]
+    hinges = infer(unseen, [parse_rule("p(A, B) & q(B, C) -> q(A, C)")]).program.hinges
+    assert hinges.constant[0] == pytest.approx(0.85)
+    told = psl_program(SAID_TWICE, [rule], unseen[:0])["predicates"]
+    assert told["R0_p/2"]["observations"] == [["a", "b", pytest.approx(0.9)], ["d", "e", pytest.approx(0.8)]]
 
 
 def test_heads_may_be_looked_up_in_a_larger_graph() -> None:

@@ -62,7 +62,7 @@ def test_it_leaves_runs_figures_and_a_page(done: Path, world: Path) -> None:
     assert figures["settings"]["model"]["dim"] == 8
     assert 0 < figures["figures"]["confidence"]["mse"] < 1
     assert str(world.parent) not in (done / "results.md").read_text(encoding="utf-8")
-    assert Run(done / "runs/world/ukge-rect-clean/seed-1").data.leak_safe
+    assert Run(done / "runs/world/ukge-rect-clean/seed-1").data.name.endswith("leak-safe")
     evaluated = runner.invoke(
         app, ["evaluate", str(done / "runs/world/ukge-rect/seed-0"), "--json", "--replicates", "0", "--tau", "0.85"]
     )

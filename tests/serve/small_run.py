@@ -16,6 +16,7 @@ HOSTILE = [
     ("naïve Zürich 🏔", "likes", "a/b", 0.6),
     ("concept:city:new_york", "likes", "concept:city:boston", 0.95),
     ("narcissus", "likes", "narcissus", 0.5),
+    ("narcissus", "<img src=x onerror=alert(1)>", "../../etc/passwd", 0.9),
 ]
 
 

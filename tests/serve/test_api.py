@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 from tests.serve.small_run import HOSTILE
 
 from ukge import UKGE
+from ukge.graph.queries import Queries
 from ukge.serve.snapshot import Snapshot
 
 
@@ -56,7 +57,9 @@ def test_rank_keeps_observed_answers_out_or_only(client: TestClient, snapshot: S
     asked = {"head": fact["head"], "relation": fact["relation"], "k": 50}
     known = {
         snapshot.entities[int(each)]
-        for each in snapshot.observed.tails(snapshot.entity(fact["head"]), snapshot.relation(fact["relation"])).entity
+        for each in snapshot.known.answers(
+            Queries.of("tail", snapshot.entity(fact["head"]), snapshot.relation(fact["relation"]))
+        ).entity
     }
     answers = {
         kind: client.get("/v1/rank", params={**asked, "observed": kind}).json()["answers"]
@@ -90,11 +93,19 @@ def test_rank_takes_types_prefixes_and_a_least_confidence(
     assert sure == everything[:6]
 
 
-def test_explain_tells_the_stored_confidence_and_rules(client: TestClient, fact: dict[str, str]) -> None:
+def test_explain_tells_the_stored_confidence_and_what_fits(
+    client: TestClient, snapshot: Snapshot, fact: dict[str, str]
+) -> None:
     told = client.get("/v1/explain", params=fact).json()
-    assert told["reasons"][0]["kind"] == "observed"
-    assert told["observed"] == pytest.approx(told["reasons"][0]["facts"][0]["confidence"])
+    stored = snapshot.known.stored(*snapshot.ids([(fact["head"], fact["relation"], fact["tail"])]))
+    assert told["observed"] == pytest.approx(stored[0])
     assert told["opinion"] == "model"
+    assert told["base"] is None
+    assert told["reasons"]
+    for reason in told["reasons"]:
+        assert reason["contribution"] is None
+        assert reason["facts"]
+        assert fact not in [{name: each[name] for name in fact} for each in reason["facts"]]
 
 
 def test_entities_are_found_by_beginning_word_part_and_misspelling(client: TestClient) -> None:
@@ -113,7 +124,7 @@ def test_entities_are_found_by_beginning_word_part_and_misspelling(client: TestC
 
 def test_entities_without_a_search_are_the_best_known(client: TestClient, snapshot: Snapshot) -> None:
     told = client.get("/v1/entities", params={"limit": 5}).json()["entities"]
-    assert [each["facts"] for each in told] == sorted(snapshot.observed.degree.tolist(), reverse=True)[:5]
+    assert [each["facts"] for each in told] == sorted(snapshot.known.degree.tolist(), reverse=True)[:5]
 
 
 @pytest.mark.parametrize("name", sorted({fact[place] for fact in HOSTILE for place in (0, 2)}))
@@ -125,7 +136,7 @@ def test_any_name_can_be_asked_for(client: TestClient, name: str) -> None:
 
 
 def test_facts_of_an_entity_are_paged_and_chosen(client: TestClient, snapshot: Snapshot) -> None:
-    name = snapshot.entities[int(np.argmax(snapshot.observed.degree))]
+    name = snapshot.entities[int(np.argmax(snapshot.known.degree))]
     whole = client.get(f"/v1/entity/{quote(name)}", params={"limit": 50}).json()["facts"]
     values = [each["confidence"] for each in whole]
     assert values == sorted(values, reverse=True)
@@ -138,7 +149,7 @@ def test_facts_of_an_entity_are_paged_and_chosen(client: TestClient, snapshot: S
 def test_complete_gives_unseen_facts_of_fitting_entities(client: TestClient, snapshot: Snapshot) -> None:
     relation = snapshot.relations[int(np.argmax(snapshot.facts_by_relation))]
     told = client.get("/v1/complete", params={"relation": relation, "k": 10}).json()
-    assert told["examined"] == told["candidates"]
+    assert told["examined"] == 1.0
     assert all(each["observed"] is None for each in told["facts"])
     rows = snapshot.dataset.whole()
     rows = rows[rows.relation == snapshot.relation(relation)]
@@ -148,7 +159,7 @@ def test_complete_gives_unseen_facts_of_fitting_entities(client: TestClient, sna
         for tail in np.unique(rows.tail).tolist():
             if (head, tail) not in observed and head != tail:
                 triple = np.array([head]), np.array([snapshot.relation(relation)]), np.array([tail])
-                best = max(best, float(snapshot.weights.confidence(*triple)[0]))
+                best = max(best, float(snapshot.predictor.model.confidence(*triple)[0]))
     assert told["facts"][0]["confidence"] == pytest.approx(best, abs=1e-5)
     values = [each["confidence"] for each in told["facts"]]
     assert values == sorted(values, reverse=True)
@@ -173,12 +184,13 @@ def test_rules_come_with_figures_and_examples(client: TestClient, snapshot: Snap
     assert client.get("/v1/rules/999999").status_code == 404
 
 
-def test_doubtful_facts_have_the_widest_gaps(client: TestClient, snapshot: Snapshot) -> None:
+def test_doubtful_facts_are_those_of_the_predictor(client: TestClient, snapshot: Snapshot) -> None:
     told = client.get("/v1/doubtful", params={"limit": 5}).json()["facts"]
-    facts = snapshot.observed.all()
-    gaps = np.abs(snapshot.weights.confidence(*facts[:3]) - facts.confidence)
-    expected = np.sort(gaps)[::-1][:5]
-    assert [abs(each["stored"] - each["predicted"]) for each in told] == pytest.approx(expected.tolist())
+    expected = snapshot.predictor.doubt(5)
+    assert [(each["head"], each["relation"], each["tail"]) for each in told] == [
+        (each.head, each.relation, each.tail) for each in expected
+    ]
+    assert [each["predicted"] for each in told] == pytest.approx([each.expected for each in expected])
 
 
 def test_reliability_audit_and_info_tell_of_the_run(client: TestClient, snapshot: Snapshot) -> None:

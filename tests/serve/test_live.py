@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 from tests.serve.small_run import make_run
 
+from ukge.asking.search import Check, Found, Wanted
 from ukge.serve.app import create_app
-from ukge.serve.deadlines import Deadline
 from ukge.serve.live import Live
-from ukge.serve.ranking import RankQuery
+from ukge.serve.rank_query import RankQuery
 from ukge.serve.settings import Limits
 from ukge.serve.snapshot import Snapshot
-from ukge.serve.topk import Found, Wanted
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +39,9 @@ def test_requests_under_way_are_answered_by_the_run_they_began_with(run: Path, o
     release = threading.Event()
     search = old.exact.search
 
-    def slowly(wanted: Sequence[Wanted], deadline: Deadline) -> list[Found]:
+    def slowly(wanted: Sequence[Wanted], check: Check = lambda: None) -> list[Found]:
         release.wait(600)
-        return search(wanted, deadline)
+        return search(wanted, check)
 
     async def scenario() -> None:
         old.exact.search = slowly  # type: ignore[method-assign]
@@ -58,7 +57,7 @@ def test_requests_under_way_are_answered_by_the_run_they_began_with(run: Path, o
         answers = await asyncio.gather(*tasks)
         old.exact.search = search  # type: ignore[method-assign]
         for name, answer in zip(names, answers, strict=True):
-            found = search([Wanted(old.weights.tail_query(old.entity(name), 0), 3)], Deadline(5))[0]
+            found = search([Wanted("tail", old.entity(name), 0, 3)])[0]
             assert [each.entity for each in answer.answers] == old.entities.decode(found.entity).to_pylist()
         fresh = service.snapshot
         answer = await service.rank(RankQuery(fresh.relations[0], head=fresh.entities[0], k=1))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from ukge.asking.search import Found
 from ukge.errors import ConfigError, RunError
 from ukge.serve.app import create_app
 from ukge.serve.deadlines import Deadline, TimeLimitError
@@ -16,7 +17,7 @@ from ukge.serve.guard import Guard
 from ukge.serve.metrics import Metrics
 from ukge.serve.settings import Access, Limits, access
 from ukge.serve.snapshot import Snapshot
-from ukge.storage import save_arrays
+from ukge.storage.arrays import save_arrays
 
 KEY = "correct-horse-battery-staple"
 
@@ -123,15 +124,13 @@ def test_the_time_limit_ends_a_request(run: Path) -> None:
     app, service = create_app(run, explorer=False, limits=Limits(seconds=0.2))
     with TestClient(app) as asking:
         service.snapshot.rulebook.get()
-        waited: list[float] = []
 
-        def slow(fact: object, deadline: Deadline) -> None:
+        def slow(wanted: object, check: Callable[[], None] = lambda: None) -> list[Found]:
             while True:
-                waited.append(deadline.left)
-                deadline.check()
+                check()
 
-        service.snapshot.model.explain = slow  # type: ignore[method-assign, assignment]
-        response = asking.get("/v1/explain", params={"head": "a/b", "relation": "likes", "tail": "a/b"})
+        service.snapshot.exact.search = slow  # type: ignore[method-assign]
+        response = asking.get("/v1/rank", params={"head": "a/b", "relation": "likes"})
         assert response.status_code == 503
         assert response.json()["type"] == "urn:ukge:problem:time-limit"
         assert asking.get("/healthz").status_code == 200
@@ -292,7 +291,7 @@ def _not_finite(run: Path) -> None:
     import numpy as np
 
     from ukge.runs.directory import Run
-    from ukge.storage import load_arrays
+    from ukge.storage.arrays import load_arrays
 
     arrays, notes = load_arrays(run / "weights.safetensors")
     arrays["entity"][7, 3] = np.nan
@@ -304,11 +303,6 @@ def _unfinished(run: Path) -> None:
     from ukge.runs.directory import Run
 
     Run(run).update(status="running")
-
-
-def _changed_data(run: Path) -> None:
-    data = run.parent / "world.tsv"
-    data.write_text(data.read_text(encoding="utf-8").replace("likes", "loves"), encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -323,7 +317,8 @@ def _changed_data(run: Path) -> None:
         (_other_shape, "does not fit the run"),
         (_not_finite, "not finite"),
         (_unfinished, "not finished"),
-        (_changed_data, "learnt from other data"),
+        (_edit("data/train.parquet"), "does not match its checksum"),
+        (_remove("data/test.parquet"), "is missing"),
     ],
 )
 def test_a_malformed_run_is_refused_at_the_start(
@@ -331,12 +326,8 @@ def test_a_malformed_run_is_refused_at_the_start(
 ) -> None:
     import shutil
 
-    from ukge.runs.directory import Run
-
     shutil.copytree(run.parent, tmp_path / "home")
     copy = tmp_path / "home" / "run"
-    manifest = Run(copy).manifest()
-    Run(copy).update(data={**manifest["data"], "reference": str(tmp_path / "home" / "world.tsv")})
     assert len(Snapshot.open(copy).entities) > 0
     spoil(copy)
     with pytest.raises(RunError, match=message):

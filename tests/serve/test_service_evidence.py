@@ -6,14 +6,14 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 from tests.serve.small_run import make_judged_run
 
 from ukge.errors import RunError
 from ukge.evidence import Evidence
-from ukge.evidence.candidates import Asking, linked_candidates
+from ukge.evidence.candidates import linked_candidates
+from ukge.graph.queries import Queries
 from ukge.learning.estimator import UKGE
 from ukge.serve.app import create_app
 from ukge.serve.snapshot import Snapshot
@@ -44,8 +44,8 @@ def test_confidences_have_the_evidences_bounds(asking: TestClient, judged: Path,
     for fact in (snapshot.dataset.test[0], snapshot.dataset.train[0]):
         asked = (fact.head, fact.relation, fact.tail)
         told = asking.get("/v1/confidence", params=dict(zip(("head", "relation", "tail"), asked, strict=True))).json()
-        low, high = evidence.interval([asked], 0.9, leave_out=True)
-        assert told["confidence"] == pytest.approx(float(evidence.predict([asked], leave_out=True)[0]), abs=1e-6)
+        low, high = evidence.interval([asked], 0.9)
+        assert told["confidence"] == pytest.approx(float(evidence.predict([asked])[0]), abs=1e-6)
         assert told["interval"] == {"low": pytest.approx(float(low[0])), "high": pytest.approx(float(high[0]))}
     assert asking.get("/v1/info").json()["opinion"] == "evidence"
 
@@ -56,7 +56,7 @@ def test_answers_are_ranked_by_the_evidence(asking: TestClient, judged: Path, sn
     told = asking.get("/v1/rank", params={"head": fact.head, "relation": fact.relation, "k": 8}).json()
     found = [each["confidence"] for each in told["answers"]]
     asked = [(fact.head, fact.relation, each["entity"]) for each in told["answers"]]
-    expected = evidence.predict(asked, leave_out=True)
+    expected = evidence.predict(asked)
     assert found == pytest.approx(expected.tolist(), abs=1e-6)
     assert found == sorted(found, reverse=True)
     assert all(each["interval"]["low"] <= each["interval"]["high"] for each in told["answers"])
@@ -65,19 +65,18 @@ def test_answers_are_ranked_by_the_evidence(asking: TestClient, judged: Path, sn
 def test_links_propose_what_the_model_does_not(
     asking: TestClient, judged: Path, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ukge.serve.ranking.RERANKED", 3)
+    monkeypatch.setattr("ukge.asking.rank.PROPOSED", 3)
+    monkeypatch.setattr("ukge.asking.rank.FEW", 0)
     evidence, model = Evidence.load(judged), UKGE.load(judged)
     beyond = 0
     for fact in snapshot.dataset.test[:20]:
         query = {"head": fact.head, "relation": fact.relation, "k": 3}
         found = {each.entity for each in model.rank(fact.head, fact.relation, k=3)}
-        ids = (
-            np.array([names.id(name)])
-            for names, name in zip((evidence.entities, evidence.relations), fact[:2], strict=True)
-        )
-        linked = linked_candidates(evidence.evidence, Asking("tail", *ids), 3)[0]
-        every = sorted(found | set(evidence.entities.decode(linked[linked >= 0]).to_pylist()))
-        judgement = evidence.predict([(fact.head, fact.relation, each) for each in every], leave_out=True)
+        asked = Queries.of("tail", evidence.entities.id(fact.head), evidence.relations.id(fact.relation))
+        linked = linked_candidates(evidence.features, asked, 3)[0]
+        known = snapshot.known.answers(asked).entity
+        every = sorted(found | set(evidence.entities.decode([*linked[linked >= 0], *known]).to_pylist()))
+        judgement = evidence.predict([(fact.head, fact.relation, each) for each in every])
         best = sorted(judgement.tolist(), reverse=True)[:3]
         told = asking.get("/v1/rank", params=query).json()["answers"]
         assert [each["confidence"] for each in told] == pytest.approx(best, abs=1e-6)
@@ -119,5 +118,5 @@ def test_evidence_of_another_graph_is_refused(judged: Path, run: Path, tmp_path:
     other = tmp_path / "other"
     shutil.copytree(run, other)
     shutil.copytree(judged / "evidence", other / "evidence")
-    with pytest.raises(RunError, match="another graph"):
+    with pytest.raises(RunError, match=r"not what the evidence in .* was fitted with"):
         Snapshot.open(other)

@@ -38,9 +38,6 @@ WITH_KNOBS = ("reproduce", "train", "tune")
 READS = ("audit", "train", "tune", "predict", "fuse")
 """Commands with flags that say how their files of facts are read."""
 
-OF_A_RUN = ("serve", "evaluate", "compare")
-"""Commands with such flags for the data of a run that was moved."""
-
 SETTINGS: dict[str, Any] = {"pretty_exceptions_enable": False, "rich_markup_mode": "rich"}
 
 
@@ -95,14 +92,12 @@ def _command(name: str) -> Any:
 
 def _with_flags(name: str, own: Any) -> Any:
     """Add the flags that several commands share: how files are read, and a flag for every setting."""
-    from ukge.cli.reading import RUN_DATA, with_reading
+    from ukge.cli.reading import with_reading
 
     if name == "complete":
         from ukge.cli.complete import EXCLUDED
 
         own = with_reading(own, relation="exclude-relation", panel=EXCLUDED)
-    elif name in OF_A_RUN:
-        own = with_reading(own, panel=RUN_DATA)
     elif name in READS:
         own = with_reading(own)
     if name in WITH_KNOBS:

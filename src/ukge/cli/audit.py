@@ -9,7 +9,7 @@ import typer
 
 from ukge.cli.console import note, out, print_json
 from ukge.cli.files import write_text
-from ukge.cli.reading import Data, Reading
+from ukge.cli.reading import Data, Reading, Undirected, tell_undirected, undirected_said
 
 
 def audit(
@@ -20,6 +20,7 @@ def audit(
         bool, typer.Option("--leak-safe", help="Cut the data anew, leak-safe, and audit that.")
     ] = False,
     seed: Annotated[int, typer.Option("--seed", help="Seed of a new cut.")] = 0,
+    undirected: Undirected = None,
     *,
     reading: Reading,
 ) -> None:
@@ -27,12 +28,14 @@ def audit(
     from ukge.graph.audit import audit as audit_data
     from ukge.graph.audit.html import render as as_page
     from ukge.graph.audit.text import render as as_text
+    from ukge.graph.undirected import undirected_graph
 
     path = Path(data)
     if path.is_file() and not leak_safe:
-        found = audit_data(reading.read(path), name=path.name)
+        graph = undirected_graph(reading.read(path), undirected_said(undirected), tell_undirected)
+        found = audit_data(graph, name=path.name)
     else:
-        found = audit_data(reading.open(data, seed=seed, leak_safe=leak_safe))
+        found = audit_data(reading.open(data, seed=seed, leak_safe=leak_safe, undirected=undirected))
     if html is not None:
         write_text(html, as_page(found))
         note(f"wrote {html}")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ukge.cli.console import as_flag, out, print_json
-from ukge.cli.evaluate import AsJson, Data, Protocol, Replicates, Seed, Tau, judge, prepared
-from ukge.cli.reading import Reading
+from ukge.cli.evaluate import AsJson, Protocol, Replicates, Seed, Tau, judge, prepared
+from ukge.cli.results import RunData
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,13 +20,11 @@ if TYPE_CHECKING:
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Finished run directories.", metavar="RUN")],
     protocol: Protocol = "paper",
-    data: Data = None,
+    data: RunData = None,
     tau: Tau = None,
     replicates: Replicates = 0,
     seed: Seed = 0,
     as_json: AsJson = False,
-    *,
-    reading: Reading,
 ) -> None:
     """Put runs side by side: rows are runs, columns metrics, the best in bold; each data set has a table of its own."""
     from ukge.evaluation.tables import render
@@ -34,7 +32,7 @@ def compare(
 
     groups: dict[tuple[str, str], list[OpenedRun]] = {}
     for path in dict.fromkeys(each.resolve() for each in runs):
-        opened = open_run(path, data, reading.options)
+        opened = open_run(path, data)
         groups.setdefault(opened.data_key, []).append(opened)
     found = [judge(prepared(group, protocol, tau, seed), _named(group), replicates, seed) for group in groups.values()]
     if as_json:

@@ -14,14 +14,14 @@ from ukge.cli.results import AsJson, Coverage, Out, Reasons, check_out, deliver,
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ukge.evidence import Evidence
+    from ukge.asking import Predictor
     from ukge.graph.uncertain import UncertainGraph
 
 EXCLUDED = "How the files of --exclude are read"
 
 
 def complete(
-    run: Annotated[Path, typer.Argument(help="A run with evidence.", metavar="RUN")],
+    run: Annotated[Path, typer.Argument(help="A run; evidence, where it has some, judges.", metavar="RUN")],
     relation: Annotated[
         list[str] | None,
         typer.Option("--relation", "-r", help="Only facts of this relation; may be repeated.", metavar="NAME"),
@@ -49,9 +49,8 @@ def complete(
     *,
     reading: Reading,
 ) -> None:
-    """Find the most confident unseen facts: models and links propose, the evidence judges."""
-    from ukge.cli.opening import open_evidence
-    from ukge.evidence.complete import complete as complete_graph
+    """Find the most confident facts that no part of the run's data holds: models and links propose, each is judged."""
+    from ukge.cli.opening import open_predictor, tell_of_judge
     from ukge.graph.formats import format_of_path
     from ukge.graph.writers import write, writers
     from ukge.graph.writers.tables import is_table
@@ -63,9 +62,8 @@ def complete(
     else:
         format_of_path(facts_only, writers)
     seen = [reading.read(path) for path in exclude or ()]
-    with open_evidence(run) as evidence, WorkProgress(err()) as progress:
-        found = complete_graph(
-            evidence,
+    with open_predictor(run) as predictor, WorkProgress(err()) as progress:
+        found = predictor.complete(
             relations=relation,
             heads=head,
             tails=tail,
@@ -75,7 +73,8 @@ def complete(
             seen=seen,
             tell=progress.tell,
         )
-        table = _judged(evidence, found, coverage, reasons)
+        table = _judged(predictor, found, coverage, reasons)
+    tell_of_judge(predictor, run)
     if not len(found):
         wider = " (--any-entity looks further)" if typed and (head or tail) else ""
         note(f"no unseen fact has a confidence of {min_confidence:g} or more{wider}")
@@ -93,12 +92,12 @@ def complete(
     )
 
 
-def _judged(evidence: Evidence, found: UncertainGraph, coverage: float, reasons: bool) -> pa.Table:
+def _judged(predictor: Predictor, found: UncertainGraph, coverage: float, reasons: bool) -> pa.Table:
     import pyarrow as pa
 
-    from ukge.evidence.judgement import judgements
+    from ukge.graph.arrow import from_names, from_numpy
 
-    ids = found.head, found.relation, found.tail
     names = found.facts().select(["head", "relation", "tail"])
-    columns = judgements(evidence, *ids, coverage=coverage, reasons=reasons)
+    judged = predictor.columns(found.head, found.relation, found.tail, coverage=coverage, reasons=reasons)
+    columns = {name: from_names(each) if isinstance(each, list) else from_numpy(each) for name, each in judged.items()}
     return pa.table({**{name: names[name] for name in names.column_names}, **columns})

@@ -11,7 +11,7 @@ import typer
 
 from ukge.cli.console import note, out, plain_table, print_json, tell_leaks
 from ukge.cli.prepare import prepare
-from ukge.cli.reading import Data, Reading, with_reading
+from ukge.cli.reading import Data, Reading, Undirected, tell_undirected, undirected_said, with_reading
 
 if TYPE_CHECKING:
     from ukge.graph.dataset import Dataset
@@ -170,6 +170,7 @@ def split(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the data set that is in the directory.")] = False,
     aggregate: Aggregate = None,
+    undirected: Undirected = None,
     json: Json = False,
     *,
     reading: Reading,
@@ -179,9 +180,14 @@ def split(
     from ukge.graph.catalogue import save_dataset
     from ukge.graph.negatives import with_negatives
     from ukge.graph.split import split as split_graph
+    from ukge.graph.undirected import undirected_graph
 
     graph = _aggregated(reading.read(source), aggregate)
-    dataset = split_graph(graph, val=val, test=test, seed=seed, leak_safe=leak_safe, name=directory.name)
+    graph = undirected_graph(graph, undirected_said(undirected), tell_undirected)
+    chosen = graph.undirected
+    dataset = split_graph(
+        graph, val=val, test=test, seed=seed, leak_safe=leak_safe, undirected=chosen, name=directory.name
+    )
     if negatives is not None:
         dataset = with_negatives(dataset, negatives, seed)
     save_dataset(dataset, directory, overwrite=force)
@@ -253,6 +259,8 @@ def _sizes(dataset: Dataset) -> dict[str, Any]:
         "relations": len(dataset.relations),
         **{part: len(graph) for part, graph in dataset.parts.items()},
     }
+    if dataset.undirected:
+        sizes["undirected"] = ", ".join(dataset.undirected)
     extras = {"negatives": dataset.negatives, "ground_rules": dataset.ground_rules, "queries": dataset.queries}
     return {**sizes, **{what: len(part) for what, part in extras.items() if part is not None}}
 

@@ -12,7 +12,7 @@ from ukge.cli.results import AsJson, Out, check_out, deliver
 
 
 def doubt(
-    run: Annotated[Path, typer.Argument(help="A run with evidence.", metavar="RUN")],
+    run: Annotated[Path, typer.Argument(help="A run.", metavar="RUN")],
     relation: Annotated[
         list[str] | None,
         typer.Option("--relation", "-r", help="Only facts of this relation; may be repeated.", metavar="NAME"),
@@ -27,13 +27,12 @@ def doubt(
     import pyarrow as pa
     from rich.text import Text
 
-    from ukge.evidence import Evidence
-    from ukge.evidence.doubt import doubt as doubt_facts
+    from ukge.cli.opening import open_predictor
     from ukge.progress.bars import WorkProgress
 
     check_out(out_file)
-    evidence = Evidence.load(run)
-    with WorkProgress(err(), "judging every observed fact by the others") as progress:
-        found = doubt_facts(evidence, k=k, relations=relation, tell=progress.tell)
+    progress = WorkProgress(err(), "judging every observed fact by the others")
+    with open_predictor(run) as predictor, progress:
+        found = predictor.doubt(k, relations=relation, tell=progress.tell)
     table = pa.Table.from_pylist([{**asdict(each), "gap": each.gap} for each in found])
     deliver(table, out_file, as_json=as_json, shown=lambda: Text("\n".join(map(str, found))), what="facts")

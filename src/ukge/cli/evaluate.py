@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ukge.cli.console import as_flag, err, note, out, print_json
-from ukge.cli.predict import order_only
-from ukge.cli.reading import Reading
+from ukge.cli.opening import order_only
+from ukge.cli.results import RunData
 from ukge.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
@@ -27,9 +27,6 @@ Protocol = Annotated[
         "--protocol", help="paper, split, positives or clean; figures of different ones do not compare.", metavar="NAME"
     ),
 ]
-Data = Annotated[
-    str | None, typer.Option("--data", help="Where the run's data is now, if it was moved.", metavar="DATA")
-]
 Tau = Annotated[
     float | None,
     typer.Option("--tau", help="Confidence above which a fact is strong; the paper's on its graphs, else the run's."),
@@ -42,7 +39,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.
 def evaluate(
     run: Annotated[Path, typer.Argument(help="A finished run directory.", metavar="RUN")],
     protocol: Protocol = "paper",
-    data: Data = None,
+    data: RunData = None,
     tau: Tau = None,
     evidence: Annotated[
         bool, typer.Option("--evidence", help="Judge the run's evidence instead of its model.", show_default=False)
@@ -60,8 +57,6 @@ def evaluate(
     replicates: Replicates = 1000,
     seed: Seed = 0,
     as_json: AsJson = False,
-    *,
-    reading: Reading,
 ) -> None:
     """Judge a run on its test facts, beside trivial baselines, by one of the protocols of the field."""
     from ukge.evaluation.tables import render
@@ -69,7 +64,7 @@ def evaluate(
 
     if query and report is None:
         raise ConfigError("‹query› chooses a table of the report", hint="Say where the report goes with ‹report=DIR›.")
-    opened = open_run(run, data, reading.options)
+    opened = open_run(run, data)
     asked = []
     if report is not None:  # what cannot be drawn or asked is told before the work, not after it
         from ukge.evaluation.case_study import parse_query
@@ -108,7 +103,7 @@ def prepared(runs: Sequence[OpenedRun], protocol: str, tau: float | None, seed: 
 
 def remarked(plan: Plan, runs: Mapping[str, OpenedRun]) -> Plan:
     """Return the plan with a note on each run that learnt an order: its errors are those of no confidences."""
-    notes = [text for name, each in runs.items() for text in order_only(each.run.config, name, each.run.path)]
+    notes = [text for name, each in runs.items() for text in order_only(each.run.config, name)]
     return replace(plan, notes=(*plan.notes, *notes))
 
 

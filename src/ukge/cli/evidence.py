@@ -1,15 +1,14 @@
-"""`ukge evidence`: fit a calibrated head over what the graph says and what trained runs believe."""
+"""`ukge evidence`: fit calibrated trees over what the graph says and what trained runs believe."""
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ukge.cli.console import err, note, out, print_json
-from ukge.cli.reading import RUN_DATA, Reading, with_reading
+from ukge.cli.results import RunData
 from ukge.errors import RunError
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ def _group() -> None:
 
 
 @evidence_app.command("fit")
-@partial(with_reading, panel=RUN_DATA)
 def fit(
     runs: Annotated[list[Path], typer.Argument(help="Finished runs on the same data, one or more.", metavar="RUN")],
     error: Annotated[
@@ -39,14 +37,10 @@ def fit(
             "--out", help="Where to keep it; in the first run if not given. Old evidence is replaced.", metavar="DIR"
         ),
     ] = None,
-    data: Annotated[
-        str | None, typer.Option("--data", help="Where the runs' data is now, if it was moved.", metavar="DATA")
-    ] = None,
+    data: RunData = None,
     trees: Annotated[int, typer.Option("--trees", help="How many boosted trees each part has.", min=1)] = 200,
     seed: Annotated[int, typer.Option("--seed", help="Seed of negative links, folds and trees.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    *,
-    reading: Reading,
 ) -> None:
     """Learn how confident facts are from what the graph says of them and what trained runs believe.
 
@@ -59,7 +53,7 @@ def fit(
     from ukge.progress.bars import WorkProgress
 
     settings = EvidenceSettings(error=as_error(error), seed=seed, iterations=trees)
-    dataset = _shared_data(runs, data, reading)
+    dataset = _shared_data(runs, data)
     with WorkProgress(err(), f"evidence of {len(dataset.train):,} facts") as progress:
         fitted = Evidence.fit(list(runs), dataset, settings=settings, tell=progress.tell)
         # What only questions need is compiled once on a machine: now, and not while somebody waits for an answer.
@@ -71,15 +65,15 @@ def fit(
     _report(fitted, dataset, place, as_json=as_json)
 
 
-def _shared_data(runs: list[Path], data: str | None, reading: Reading) -> Dataset:
+def _shared_data(runs: list[Path], data: str | None) -> Dataset:
+    from ukge.runs.dataset import dataset_of
     from ukge.runs.directory import Run
-    from ukge.runs.opened import dataset_of
 
     opened = [Run.open(path) for path in runs]
     seen = {(run.data.train, run.data.val) for run in opened}
     if len(seen) > 1:
         raise RunError("the runs learnt from different data", hint="Give runs that were trained on the same data set.")
-    return dataset_of(opened[0], data, reading.options)
+    return dataset_of(opened[0], data)
 
 
 def _report(fitted: Evidence, dataset: Dataset, place: Path, *, as_json: bool) -> None:
@@ -88,7 +82,7 @@ def _report(fitted: Evidence, dataset: Dataset, place: Path, *, as_json: bool) -
         print_json({"evidence": str(place), "facts": len(dataset.val), "error": fitted.settings.error, **measured})
         return
     out().print(
-        f"validation facts, each predicted by a head that did not see it: MSE [bold]{measured['mse']:.5f}[/], MAE "
+        f"validation facts, each predicted by trees that did not see it: MSE [bold]{measured['mse']:.5f}[/], MAE "
         f"[bold]{measured['mae']:.4f}[/] (with as many negative links), MSE {measured['mse_if_held']:.5f}, MAE "
         f"{measured['mae_if_held']:.4f} (facts taken to hold); the evidence is in [bold]{place}[/]"
     )

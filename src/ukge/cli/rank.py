@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ukge.cli.console import note
-from ukge.cli.predict import tell_if_order_only
 from ukge.cli.results import AsJson, Coverage, Out, Reasons, check_out, deliver, facts_table
-from ukge.errors import ConfigError, RunError
+from ukge.errors import ConfigError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from ukge.asking import Predictor
+    from ukge.asking.rank import Seen
 
 
 def rank(
@@ -28,65 +29,41 @@ def rank(
     out_file: Out = None,
     as_json: AsJson = False,
 ) -> None:
-    """Name the tails that fit a head and a relation best, or the heads that fit a tail.
+    """Name the tails that fit a head and a relation best, or the heads that fit a tail; the most confident first.
 
-    With evidence, known answers are placed by the confidence that the graph stores, and others by what is expected of
-    them among all candidates; so the order need not be that of the confidences, which tell of each fact by itself.
+    An answer that the graph has is judged by the other facts, like every other; what the graph says stands beside it.
     """
-    from ukge.evidence.place import keeps_evidence
+    from ukge.cli.opening import open_predictor, tell_of_judge
 
     if (head is None) == (tail is None):
         raise ConfigError("a query has a head or a tail", hint="Give ‹head› to ask for tails, or ‹tail› for heads.")
     check_out(out_file)
-    if keeps_evidence(run):
-        table = _by_evidence(run, head, relation, tail, k, unseen, coverage, reasons)
-    elif unseen:
-        raise RunError(f"{run} has no evidence that knows the graph", hint=f"Make it: ukge evidence fit {run}")
-    else:
-        table = _by_model(run, head, relation, tail, k)
+    with open_predictor(run) as predictor:
+        seen: Seen = "exclude" if unseen else "include"
+        answers = predictor.rank(head, relation, k, tail=tail, coverage=coverage, seen=seen)
+        facts = [(head or each.entity, relation, tail or each.entity) for each in answers]
+        why = _reasons(predictor, facts) if reasons and predictor.evidence is not None else {}
+        tell_of_judge(predictor, run)
+    numbers = {name: [getattr(each, name) for each in answers] for name in ("confidence", "low", "high", "stored")}
+    if all(each is None for each in numbers["low"]):
+        del numbers["low"], numbers["high"]
+    table = _table(facts, numbers, why)
     title, asked = f"{head or '?'} — {relation} — {tail or '?'}", "head" if head is None else "tail"
     shown = lambda: facts_table(table, coverage, title=title, answer=asked)  # noqa: E731
     deliver(table, out_file, as_json=as_json, shown=shown, what="answers")
 
 
-def _by_evidence(
-    run: Path,
-    head: str | None,
-    relation: str,
-    tail: str | None,
-    k: int,
-    unseen: bool,
-    coverage: float,
-    reasons: bool,
-) -> pa.Table:
-    from ukge.cli.opening import open_evidence
+def _reasons(predictor: Predictor, facts: list[tuple[str, str, str]]) -> dict[str, list[str]]:
     from ukge.evidence.explain import top_reasons
 
-    with open_evidence(run) as evidence:
-        answers = evidence.rank(head, relation, k, tail=tail, coverage=coverage, unseen=unseen)
-        told = {name: [getattr(each, name) for each in answers] for name in ("confidence", "low", "high", "stored")}
-        facts = [(head or each.entity, relation, tail or each.entity) for each in answers]
-        why = {"reason": [reason.sentence for reason in top_reasons(evidence, facts)]} if reasons else {}
-    return _table(facts, {**told, **why})
+    return {"reason": [reason.sentence for reason in top_reasons(predictor.fitted, facts)]}
 
 
-def _by_model(run: Path, head: str | None, relation: str, tail: str | None, k: int) -> pa.Table:
-    from ukge.learning.estimator import UKGE
-
-    estimator = UKGE.load(run)
-    tell_if_order_only(estimator, run)
-    note(f"{run} has no evidence, so there are no intervals and no reasons (ukge evidence fit {run} makes it)")
-    answers = estimator.rank(head, relation, k, tail=tail)
-    facts = [(head or each.entity, relation, tail or each.entity) for each in answers]
-    return _table(facts, {"confidence": [each.confidence for each in answers]})
-
-
-def _table(facts: list[tuple[str, str, str]], columns: dict[str, Any]) -> pa.Table:
+def _table(facts: list[tuple[str, str, str]], numbers: dict[str, Any], texts: dict[str, list[str]]) -> pa.Table:
     import pyarrow as pa
 
     from ukge.graph.arrow import from_floats, from_names
 
     names = {name: from_names([fact[at] for fact in facts]) for at, name in enumerate(("head", "relation", "tail"))}
-    numbers = {name: from_floats(values) for name, values in columns.items() if name != "reason"}
-    why = {"reason": from_names(columns["reason"])} if "reason" in columns else {}
-    return pa.table({**names, **numbers, **why})
+    columns = {name: from_floats(values) for name, values in numbers.items()}
+    return pa.table({**names, **columns, **{name: from_names(values) for name, values in texts.items()}})

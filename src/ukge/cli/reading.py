@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ukge.cli.console import note
+from ukge.cli.console import as_flag, note
 from ukge.cli.flags import Command, flag, with_flags
 from ukge.errors import ConfigError
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ukge.graph.dataset import Dataset
     from ukge.graph.readers import ReadReport
     from ukge.graph.uncertain import UncertainGraph
+    from ukge.graph.undirected import Undirected as UndirectedFacts
 
 Data = Annotated[
     str,
@@ -24,8 +25,17 @@ Data = Annotated[
         help="A benchmark (cn15k, nl27k, ppi5k), 'synthetic', a directory of parts, or a file of facts.", metavar="DATA"
     ),
 ]
+Undirected = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--undirected",
+        help="Relations without a direction, of which a fact and its mirror are one fact: names (repeated, or with "
+        "commas between), 'none', or 'auto', which finds them; auto if not said.",
+        metavar="NAMES",
+        show_default=False,
+    ),
+]
 PANEL = "How files of facts are read"
-RUN_DATA = "How the file of facts is read, if not as the run remembers"
 HELP = {
     "format": ("NAME", "tsv, csv, parquet, jsonl, string, conceptnet, nell, rdf, …; else the extension says it."),
     "columns": (
@@ -76,11 +86,21 @@ class Reading:
         tell(report)
         return graph
 
-    def open(self, data: str, *, seed: int = 0, leak_safe: bool = False) -> Dataset:
-        """Open a data set, and tell on standard error which rows of its files were skipped."""
+    def open(
+        self, data: str, *, seed: int = 0, leak_safe: bool = False, undirected: Sequence[str] | None = None
+    ) -> Dataset:
+        """Open a data set; tell on standard error which rows of its files were skipped, and what has no direction."""
         from ukge.graph.catalogue import open_dataset
 
-        return open_dataset(data, seed=seed, leak_safe=leak_safe, on_report=tell, **self.options)
+        return open_dataset(
+            data,
+            seed=seed,
+            leak_safe=leak_safe,
+            undirected=undirected_said(undirected),
+            on_report=tell,
+            on_undirected=tell_undirected,
+            **self.options,
+        )
 
 
 def with_reading(
@@ -127,6 +147,18 @@ def tell(report: ReadReport) -> None:
     tell_skipped(report.source, report.skipped)
     if report.ignored_columns:
         note(f"{report.source}: columns not read: {', '.join(report.ignored_columns)}")
+
+
+def undirected_said(names: Sequence[str] | None) -> str | Sequence[str]:
+    """Return what the flag says: auto and none stand alone."""
+    if not names:
+        return "auto"
+    return names[0] if len(names) == 1 else names
+
+
+def tell_undirected(found: UndirectedFacts) -> None:
+    """Tell what was taken to have no direction."""
+    note(found.line(as_flag))
 
 
 def tell_skipped(source: str, skipped: Mapping[str, int]) -> None:

@@ -25,6 +25,10 @@ Out = Annotated[
         show_default=False,
     ),
 ]
+RunData = Annotated[
+    str | None,
+    typer.Option("--data", help="Where the facts are now that a run refers to; most runs keep theirs.", metavar="DIR"),
+]
 Coverage = Annotated[
     float, typer.Option("--coverage", help="Share of facts whose interval is to hold them.", metavar="SHARE")
 ]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ukge.cli.console import note
-from ukge.cli.reading import Reading
+from ukge.cli.results import RunData
 from ukge.errors import ConfigError
 
 HOST, PORT = "127.0.0.1", 8000
@@ -16,9 +16,7 @@ HOST, PORT = "127.0.0.1", 8000
 
 def serve(
     run: Annotated[Path, typer.Argument(help="A finished run directory.", metavar="RUN")],
-    data: Annotated[
-        str | None, typer.Option("--data", help="Where the run's data is now, if it was moved.", metavar="DATA")
-    ] = None,
+    data: RunData = None,
     host: Annotated[str, typer.Option("--host", help="Address to listen on; any other needs a key.")] = HOST,
     port: Annotated[int, typer.Option("--port", help="Port; 0 takes a free one.", min=0, max=65535)] = PORT,
     api_key_file: Annotated[
@@ -40,8 +38,6 @@ def serve(
     watch: Annotated[
         bool, typer.Option("--watch/--no-watch", help="Whether to reload when a new run is there.")
     ] = True,
-    *,
-    reading: Reading,
 ) -> None:
     """Serve a run: an HTTP API, and at / a page to explore the graph with.
 
@@ -62,7 +58,6 @@ def serve(
     app, service = create_app(
         run,
         data=data,
-        reading=reading.options,
         limits=limits,
         access=allowed,
         explorer=explorer,

@@ -12,7 +12,7 @@ import typer
 
 from ukge.cli.console import as_flag, complain, err, note, out, print_json, tell_leaks
 from ukge.cli.exit_codes import ExitCode
-from ukge.cli.reading import Reading
+from ukge.cli.reading import Reading, Undirected, undirected_said
 from ukge.errors import CollapseWarning, ConfigError
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def train(
     leak_safe: bool = typer.Option(
         False, "--leak-safe", help="Cut the data leak-safe; data that comes cut is cut anew."
     ),
+    undirected: Undirected = None,
     force: bool = typer.Option(False, "--force", help="Replace the run that is in the run directory."),
     distributed: bool = typer.Option(
         False,
@@ -68,7 +69,7 @@ def train(
     from ukge.learning.estimator import UKGE
 
     if resume is not None:
-        if data is not None or settings or reading.options or force:
+        if data is not None or settings or reading.options or undirected or force:
             raise ConfigError(
                 "‹resume› goes on with the run as it is",
                 hint="Leave out DATA, the settings and how to read it, or start a new run without ‹resume›.",
@@ -92,11 +93,11 @@ def train(
             model, data, config_file, preset, settings, settings_for_ranks(settings.get("device", "auto"))
         )
         path = out_dir or Path("runs") / f"{Path(data).name}-{model}"
-        job = Job(data, model, config, path, rules, leak_safe, reading.options, force)
+        job = Job(data, model, config, path, rules, leak_safe, reading.options, force, undirected_said(undirected))
         _train_distributed(job, None, f"{model} on {Path(data).name}", as_json=as_json, quiet=quiet)
         return
     config = resolved(model, data, config_file, preset, settings)
-    dataset = reading.open(data, seed=config.runtime.seed, leak_safe=leak_safe)
+    dataset = reading.open(data, seed=config.runtime.seed, leak_safe=leak_safe, undirected=undirected)
     path = out_dir or Path("runs") / f"{dataset.name}-{model}"
     estimator = UKGE(model, config=config)
     leaks = find_leaks(dataset)

@@ -11,7 +11,7 @@ import typer
 
 from ukge.cli.console import complain, err, out, plain_table, print_json
 from ukge.cli.exit_codes import ExitCode
-from ukge.cli.reading import Reading
+from ukge.cli.reading import Reading, Undirected
 from ukge.cli.train import MODELS, resolved
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def tune(
     leak_safe: bool = typer.Option(
         False, "--leak-safe", help="Cut the data leak-safe; data that comes cut is cut anew."
     ),
+    undirected: Undirected = None,
     as_json: bool = typer.Option(False, "--json", help="Print the trials as JSON."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
     *,
@@ -67,7 +68,7 @@ def tune(
     from ukge.learning.tuning.tune import tune as search
 
     config = resolved(model, data, config_file, preset, settings)
-    dataset = reading.open(data, seed=config.runtime.seed, leak_safe=leak_safe)
+    dataset = reading.open(data, seed=config.runtime.seed, leak_safe=leak_safe, undirected=undirected)
     path = out_dir or Path("studies") / f"{dataset.name}-{model}"
     with SearchProgress(err(), f"{model} on {dataset.name}", config.stopping.metric, quiet=quiet) as progress:
         result = search(

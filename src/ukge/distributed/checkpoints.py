@@ -26,7 +26,7 @@ from torch.distributed.checkpoint.state_dict_saver import save
 from ukge.distributed.engine import DistributedEngine
 from ukge.errors import RunError
 from ukge.runs.directory import Progress
-from ukge.storage import DAMAGED, sha256, write_atomically
+from ukge.storage.files import DAMAGED, sha256, write_atomically
 
 FOLDER = "checkpoints"
 PROGRESS = "progress.json"

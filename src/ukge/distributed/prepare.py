@@ -24,6 +24,7 @@ from ukge.graph.partitioned import Prepared, is_prepared, open_prepared, write_n
 from ukge.graph.readers.layout import ColumnMap, assign_roles
 from ukge.logic.engine import Engine, using
 from ukge.progress.steps import Steps, Tell
+from ukge.storage.files import temporary_beside
 
 PARTS = ("train", "val", "test")
 DIGITS = 8
@@ -74,7 +75,7 @@ def prepare(
         hint = "Choose another directory, or replace it: ‹overwrite=True›." if old else "Choose another directory."
         raise ConfigError(f"{target} exists already", hint=hint)
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    temporary = temporary_beside(target)
     try:
         temporary.mkdir()
         with using(engine) as started:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import psutil
 import torch
 
 from ukge.distributed.engine import DistributedEngine
 from ukge.distributed.keeper import ShardKeeper, SharedMetric
 from ukge.distributed.world import World, joined
-from ukge.errors import RunError
+from ukge.errors import ConfigError, RunError
 from ukge.graph.catalogue import open_dataset, reference_to, refuse_reading
 from ukge.graph.dataset import Dataset
 from ukge.graph.partitioned import Prepared, is_prepared, open_prepared, save_prepared
@@ -25,6 +27,7 @@ from ukge.learning.tensorboard import on_request
 from ukge.learning.train import Callback, Loop, Trained, learnable
 from ukge.learning.validation import Metric, Validation, metrics, validation_links
 from ukge.logic.ground_rules import GroundRules
+from ukge.models.scorers import scorers
 from ukge.runs.directory import DataNote, Progress, Run
 from ukge.settings.config import Config
 
@@ -43,6 +46,7 @@ class Job:
     leak_safe: bool = False
     reading: Mapping[str, Any] = field(default_factory=dict)
     overwrite: bool = False
+    undirected: str | Sequence[str] = "auto"
 
 
 def settings_for_ranks(device: str) -> dict[str, object]:
@@ -83,10 +87,11 @@ def train_distributed(
             prepared.n_relations,
             config,
             None if rules is None else _share_of(rules, world),
+            _undirected(prepared, run),
         )
         engine = DistributedEngine(data, config, world)
         keeper = ShardKeeper(engine, run)
-        own = _metric(prepared, config) if world.first else None
+        own = _metric(prepared, config, run.data.undirected) if world.first else None
         metric = SharedMetric(config.stopping.metric, own, keeper)
         progress = keeper.checkpoints.load() or Progress()
         world.by_first(lambda: run.truncate_trace(progress.epoch))
@@ -124,19 +129,29 @@ def _create(job: Job) -> None:
         refuse_reading(job.data, job.reading)
         prepared = open_prepared(job.data)
         names = prepared.vocabulary("entity"), prepared.vocabulary("relation")
-        note = DataNote(reference_to(job.data), "", "", seed, facts=prepared.facts["train"])
+        note = DataNote(reference_to(job.data), prepared.path.resolve().name, facts=prepared.facts["train"])
         rules = None
         if wants_rules and job.rules not in ("own", "none"):
             rules = rules_for(prepared.dataset(), job.rules, job.config.sampling.tau)
-        Run.create(job.out, job.config, note, *names, rules, model=job.model).update(distributed=True)
+        Run.create(job.out, job.config, note, names, rules, model=job.model).update(distributed=True)
         return
-    dataset = open_dataset(job.data, seed=seed, leak_safe=job.leak_safe, **job.reading)
-    note = DataNote.of(dataset, reference_to(job.data), seed, job.leak_safe, job.reading)
+    dataset = open_dataset(job.data, seed=seed, leak_safe=job.leak_safe, undirected=job.undirected, **job.reading)
+    if dataset.undirected and not scorers.get(job.config.model.scorer).symmetric:
+        raise ConfigError(
+            f"ranks cannot train {job.model} on {dataset.undirected[0]}, which has no direction",
+            hint="Take a model whose scorer has none either (ukge-rect, ukge-logi, urge), or the facts as they stand: "
+            "‹undirected='none'›.",
+        )
+    note = DataNote.of(dataset, reference_to(job.data))
     rules = rules_for(dataset, job.rules, job.config.sampling.tau) if wants_rules else None
-    names = dataset.entities, dataset.relations
-    run = Run.create(job.out, job.config, note, *names, rules, model=job.model)
+    run = Run.create(job.out, job.config, note, dataset, rules, model=job.model)
     save_prepared(dataset, _links(dataset, job.config), run.path / FACTS)
     run.update(distributed=True)
+
+
+def _undirected(prepared: Prepared, run: Run) -> npt.NDArray[np.bool_] | None:
+    names = run.data.undirected
+    return np.isin(list(prepared.vocabulary("relation")), names) if names else None
 
 
 def _links(dataset: Dataset, config: Config) -> UncertainGraph:
@@ -155,13 +170,17 @@ def _facts_of(run: Run) -> Path:
     return run.path / FACTS if is_prepared(run.path / FACTS) else Path(run.data.reference)
 
 
-def _metric(prepared: Prepared, config: Config) -> Metric:
+def _metric(prepared: Prepared, config: Config, undirected: Sequence[str]) -> Metric:
     """Return the metric on the first rank, which alone holds the validation facts."""
     kind = metrics.get(config.stopping.metric)
     names = prepared.vocabulary("entity"), prepared.vocabulary("relation")
-    val = prepared.graph("val", *names)
-    links = prepared.graph("links", *names) if "links" in prepared.facts else None
-    train = prepared.graph("train", *names) if kind.reads_train or links is None else val[:0]
+
+    def graph(part: str) -> UncertainGraph:
+        return prepared.graph(part, *names).taken_as_undirected(undirected)
+
+    val = graph("val")
+    links = graph("links") if "links" in prepared.facts else None
+    train = graph("train") if kind.reads_train or links is None else val[:0]
     return kind(Validation(train, val, config.sampling.tau, config.runtime.seed, links))
 
 

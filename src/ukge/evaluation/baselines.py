@@ -11,11 +11,10 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from ukge.evaluation.answers import Known, Queries
-from ukge.evaluation.predictions import Floats, Ids, Numbers, Predictor
+from ukge.evaluation.predictions import Predictor
 from ukge.graph.audit.baselines import WITH_NEGATIVES, relation_means, relation_medians, twin_confidence
-from ukge.graph.audit.lookup import ByTriple
-from ukge.graph.keys import triple_keys
+from ukge.graph.index import FactIndex
+from ukge.graph.queries import AnyIds, Floats, Numbers, Queries
 from ukge.graph.uncertain import UncertainGraph
 
 
@@ -31,19 +30,19 @@ class ByRelation:
         """How many entities can be an answer."""
         return self._n_entities
 
-    def confidence(self, head: Ids, relation: Ids, tail: Ids) -> Numbers:  # noqa: ARG002
+    def confidence(self, head: AnyIds, relation: AnyIds, tail: AnyIds) -> Numbers:  # noqa: ARG002
         """Return the confidence of each fact's relation."""
         return self.by_relation[relation]
 
-    def tail_scores(self, head: Ids, relation: Ids) -> Numbers:  # noqa: ARG002
+    def tail_scores(self, head: AnyIds, relation: AnyIds) -> Numbers:  # noqa: ARG002
         """Return the same score for every entity."""
         return self._level(relation)
 
-    def head_scores(self, relation: Ids, tail: Ids) -> Numbers:  # noqa: ARG002
+    def head_scores(self, relation: AnyIds, tail: AnyIds) -> Numbers:  # noqa: ARG002
         """Return the same score for every entity."""
         return self._level(relation)
 
-    def _level(self, relation: Ids) -> npt.NDArray[np.float32]:
+    def _level(self, relation: AnyIds) -> npt.NDArray[np.float32]:
         return np.repeat(self.by_relation[relation].astype(np.float32)[:, None], self.n_entities, axis=1)
 
 
@@ -52,29 +51,25 @@ class TwinLookUp(ByRelation):
 
     def __init__(self, train: UncertainGraph, otherwise: Floats) -> None:
         super().__init__(otherwise, train.n_entities)
-        self._known = ByTriple.of(train.keys(), train.confidence)
-        self._n_relations = train.n_relations
-        self._tails, self._heads = Known(train, "tail"), Known(train, "head")
+        self._known = FactIndex(train)
 
-    def confidence(self, head: Ids, relation: Ids, tail: Ids) -> Numbers:
+    def confidence(self, head: AnyIds, relation: AnyIds, tail: AnyIds) -> Numbers:
         """Return what train says of each fact or of its inverse."""
-        size = (self.n_entities, self._n_relations)
-        keys, inverse = triple_keys(head, relation, tail, *size), triple_keys(tail, relation, head, *size)
-        twin = twin_confidence(keys, inverse, self._known)
+        twin = twin_confidence(head, relation, tail, self._known)
         return np.where(np.isnan(twin), self.by_relation[relation], twin)
 
-    def tail_scores(self, head: Ids, relation: Ids) -> Numbers:
+    def tail_scores(self, head: AnyIds, relation: AnyIds) -> Numbers:
         """Return the confidence of every entity as tail."""
-        return self._looked_up(head, relation, exact=self._tails, inverse=self._heads)
+        return self._looked_up(Queries.of("tail", head, relation), Queries.of("head", head, relation))
 
-    def head_scores(self, relation: Ids, tail: Ids) -> Numbers:
+    def head_scores(self, relation: AnyIds, tail: AnyIds) -> Numbers:
         """Return the confidence of every entity as head."""
-        return self._looked_up(tail, relation, exact=self._heads, inverse=self._tails)
+        return self._looked_up(Queries.of("head", tail, relation), Queries.of("tail", tail, relation))
 
-    def _looked_up(self, given: Ids, relation: Ids, *, exact: Known, inverse: Known) -> Numbers:
-        scores = self._level(relation)
-        for known in (inverse, exact):  # the fact itself goes before its inverse
-            answers = known.answers(Queries(known.side, given, relation))
+    def _looked_up(self, exact: Queries, inverse: Queries) -> Numbers:
+        scores = self._level(exact.relation)
+        for queries in (inverse, exact):  # the fact itself goes before its inverse
+            answers = self._known.answers(queries)
             scores[answers.query, answers.entity] = answers.confidence
         return scores
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ukge.errors import ConfigError
 from ukge.evaluation.metric import Interval
-from ukge.evaluation.predictions import Floats
+from ukge.graph.queries import Floats
 
 Measured = dict[str, Floats]
 BLOCK_BYTES = 16 << 20

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ukge.evaluation.predictions import Floats, Numbers
+from ukge.graph.queries import Floats, Numbers
 from ukge.graph.uncertain import UncertainGraph
 
 BANDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)

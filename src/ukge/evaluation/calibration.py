@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ukge.evaluation.bootstrap import Means, Measured, Sample
 from ukge.evaluation.metric import MEAN_RANK, metric
-from ukge.evaluation.predictions import Floats, Numbers
+from ukge.graph.queries import Floats, Numbers
 
 BINS = 15
 

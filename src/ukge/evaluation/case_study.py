@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ukge.errors import ConfigError
-from ukge.evaluation.answers import Answers, Asked, Known, Queries
 from ukge.evaluation.predictions import Predictor
 from ukge.graph.dataset import Dataset
+from ukge.graph.index import FactIndex
+from ukge.graph.queries import Answers, Queries
 
 SHOWN = 5
 CASES = 6
@@ -57,9 +58,10 @@ def informative_queries(dataset: Dataset, n: int = CASES) -> list[tuple[int, int
     Of each relation, the most frequent first, the query is taken that has most test tails (three are enough) and, among
     those, whose known tails differ most in confidence. What a predictor answers plays no part in the choice.
     """
-    queries = Asked.of(dataset.test, "tail").queries
-    known = Known(dataset.whole(), "tail").answers(queries)
-    held_out = np.diff(Known(dataset.test, "tail").answers(queries).offsets)
+    test = FactIndex(dataset.test)
+    queries = test.queries()
+    known = FactIndex(dataset.whole()).answers(queries)
+    held_out = np.diff(test.answers(queries).offsets)
     size = np.diff(known.offsets)
     readable = np.flatnonzero((size >= FEWEST_TAILS) & (size <= MOST_TAILS))
     if len(readable) == 0:
@@ -77,15 +79,21 @@ def study(
 ) -> tuple[Case, ...]:
     """Return the cases of some queries, with k tails of either kind."""
     asked = list(queries)
-    whole = Known(dataset.whole(), "tail")
-    parts = {name: Known(part, "tail") for name, part in dataset.parts.items()}
+    whole = FactIndex(dataset.whole())
+    parts = {name: FactIndex(part) for name, part in dataset.parts.items()}
     return tuple(_case(dataset, predictor, head, relation, whole, parts, k) for head, relation in asked)
 
 
 def _case(
-    dataset: Dataset, predictor: Predictor, head: int, relation: int, whole: Known, parts: dict[str, Known], k: int
+    dataset: Dataset,
+    predictor: Predictor,
+    head: int,
+    relation: int,
+    whole: FactIndex,
+    parts: dict[str, FactIndex],
+    k: int,
 ) -> Case:
-    query = Queries("tail", np.array([head]), np.array([relation]))
+    query = Queries.of("tail", head, relation)
     scores = np.asarray(predictor.tail_scores(query.given, query.relation))[0]
     best = np.lexsort((np.arange(len(scores)), -scores))[:k]
     known = whole.answers(query)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ukge.errors import DataError
 from ukge.evaluation.bootstrap import Means, Measured
 from ukge.evaluation.metric import metric
-from ukge.evaluation.predictions import Floats, Numbers
+from ukge.graph.queries import Floats, Numbers
 
 Flags = npt.NDArray[np.bool_]
 

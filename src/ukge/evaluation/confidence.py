@@ -8,7 +8,7 @@ import numpy as np
 
 from ukge.evaluation.bootstrap import Means
 from ukge.evaluation.metric import metric
-from ukge.evaluation.predictions import Numbers
+from ukge.graph.queries import Numbers
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ import numpy as np
 
 from ukge.evaluation.bootstrap import Means, Measured
 from ukge.evaluation.metric import MEAN_RANK, metric
-from ukge.evaluation.predictions import Floats, Numbers
 from ukge.evaluation.ranks import Ranks
+from ukge.graph.queries import Floats, Numbers
 
 HITS = (1, 3, 10, 20, 40)
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from ukge.evaluation.bootstrap import Means
 from ukge.evaluation.metric import MEAN_RANK, metric
-from ukge.evaluation.predictions import Floats, Ids, Numbers
 from ukge.evaluation.ranks import Ranks
+from ukge.graph.queries import AnyIds, Floats, Numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Ndcg:
     queries: int = 0
 
 
-def ndcg(ranks: Ranks, gains: Numbers, query: Ids) -> Ndcg:
+def ndcg(ranks: Ranks, gains: Numbers, query: AnyIds) -> Ndcg:
     """Return the mean nDCG from the rank and the gain of every relevant tail, ordered by query.
 
     Tails without a gain add nothing, wherever they stand, so only the relevant ones are given. Queries whose gains are
@@ -31,7 +31,7 @@ def ndcg(ranks: Ranks, gains: Numbers, query: Ids) -> Ndcg:
     return Ndcg(**sample.point(), queries=sample.units)
 
 
-def ndcg_sample(ranks: Ranks, gains: Numbers, query: Ids) -> Means:
+def ndcg_sample(ranks: Ranks, gains: Numbers, query: AnyIds) -> Means:
     """Return the nDCG query by query, to draw from."""
     confidence = np.asarray(gains, dtype=np.float64)
     linear = per_query_ndcg(ranks, confidence, query)
@@ -39,7 +39,7 @@ def ndcg_sample(ranks: Ranks, gains: Numbers, query: Ids) -> Means:
     return Means([linear, exponential], lambda means: {"linear": means[:, 0], "exponential": means[:, 1]})
 
 
-def per_query_ndcg(ranks: Ranks, gains: Floats, query: Ids) -> Floats:
+def per_query_ndcg(ranks: Ranks, gains: Floats, query: AnyIds) -> Floats:
     """Return the nDCG of each query that has a gain, in the order of queries."""
     ids, group = np.unique(query, return_inverse=True)
     reached = np.bincount(group, weights=gains / np.log2(1.0 + ranks), minlength=len(ids))

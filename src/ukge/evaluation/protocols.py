@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from ukge.errors import DataError
-from ukge.evaluation.answers import SIDES, Answers, Asked, Known, Queries, Side
+from ukge.evaluation.ranked_facts import RankedFacts
 from ukge.evaluation.tasks import (
     LINK_COLUMNS,
     ClassificationTask,
@@ -27,11 +27,12 @@ from ukge.evaluation.tasks import (
     Task,
 )
 from ukge.graph.audit.headlines import percent
-from ukge.graph.audit.lookup import ByTriple
 from ukge.graph.audit.negatives import examine_negatives
 from ukge.graph.dataset import Dataset
-from ukge.graph.keys import contains, pair_keys
+from ukge.graph.index import FactIndex
+from ukge.graph.keys import contains
 from ukge.graph.negatives import MIXED, negative_links
+from ukge.graph.queries import SIDES, Answers, Queries, Side
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.registry import Registry
 
@@ -97,9 +98,7 @@ class EvaluationProtocol(ABC):
                 f"{dataset.name} has no negative links; {len(dataset.test):,} true ones of kind paper were drawn"
             )
             return negative_links(dataset, kind="paper", seed=self.settings.seed)
-        whole = dataset.whole()
-        pairs = np.sort(pair_keys(dataset.train.head, dataset.train.tail, whole.n_entities))
-        found = examine_negatives(dataset, whole, ByTriple.of(whole.keys(), whole.confidence), pairs)
+        found = examine_negatives(dataset, FactIndex(dataset.whole()), FactIndex(dataset.train))
         if found is not None and found.facts:
             self.notes.append(
                 f"{found.facts:,} of {found.rows:,} negative links are facts of the graph: on test facts and negative "
@@ -111,8 +110,8 @@ class EvaluationProtocol(ABC):
         """Return the queries (h, r, ?) that come with the data, else those of test facts, at most so many."""
         dataset, most = self.dataset, self.settings.most_queries
         if dataset.queries is not None:
-            return Queries("tail", dataset.queries[:, 0], dataset.queries[:, 1])
-        asked = Asked.of(dataset.test, "tail").queries
+            return Queries.of("tail", dataset.queries[:, 0], dataset.queries[:, 1])
+        asked = FactIndex(dataset.test).queries()
         chosen = np.arange(len(asked))
         if len(asked) > most:
             chosen = np.sort(np.random.default_rng(self.settings.seed).choice(len(asked), most, replace=False))
@@ -126,11 +125,11 @@ class EvaluationProtocol(ABC):
         """Return the ranking of tails by gain; a repeated fact has the mean of its confidences for gain."""
         dataset, n = self.dataset, len(queries)
         if not excluding_train:
-            gains = Known(dataset.whole(), "tail").answers(queries)
+            gains = FactIndex(dataset.whole()).answers(queries)
             title = f"{n:,} queries, gains of train, validation and test, all entities are candidates"
             return RankingTask(queries, gains, Answers.none(n), "ranking", title)
-        excluded = Known(dataset.train, "tail").answers(queries)
-        held_out = Known(concat([dataset.val, dataset.test]), "tail").answers(queries)
+        excluded = FactIndex(dataset.train).answers(queries)
+        held_out = FactIndex(concat([dataset.val, dataset.test])).answers(queries)
         gains = held_out.without(excluded, dataset.train.n_entities)
         asked = int((np.bincount(gains.query, weights=gains.confidence, minlength=n) > 0).sum())
         title = f"{asked:,} queries, gains of validation and test, tails known to train are no candidates"
@@ -140,10 +139,10 @@ class EvaluationProtocol(ABC):
         self, known: UncertainGraph, sides: tuple[Side, ...], filtered: str, columns: tuple[str, ...]
     ) -> LinkTask:
         """Return the link prediction of the test facts, filtered of what is known."""
-        facts = self.dataset.test
-        asked = {side: Asked.of(facts, side) for side in sides}
-        answers = {side: Known(known, side).answers(each.queries) for side, each in asked.items()}
-        return LinkTask(facts, answers, asked, filtered, columns)
+        facts, index = self.dataset.test, FactIndex(known)
+        ranked = {side: RankedFacts.of(facts, side) for side in sides}
+        answers = {side: index.answers(each.queries) for side, each in ranked.items()}
+        return LinkTask(facts, answers, ranked, filtered, columns)
 
     def classification(self, negatives: UncertainGraph, kinds: tuple[str, ...]) -> tuple[Task, ...]:
         """Return the classification of test facts and negative links, or nothing where it cannot be had.
@@ -188,7 +187,7 @@ class EvaluationProtocol(ABC):
         return found
 
 
-protocols: Registry[type[EvaluationProtocol]] = Registry("protocol")
+protocols: Registry[type[EvaluationProtocol]] = Registry("protocol", "ukge.protocols")
 
 
 @protocols.register("paper")
@@ -277,8 +276,7 @@ class Clean(EvaluationProtocol):
 
     def _refuse_leaks(self) -> None:
         train, test = self.dataset.train, self.dataset.test
-        known = np.sort(pair_keys(train.head, train.tail, train.n_entities))
-        leaked = int(contains(known, pair_keys(test.head, test.tail, test.n_entities)).sum())
+        leaked = int(FactIndex(train).linked(test.head, test.tail).sum())
         if leaked:
             raise DataError(
                 f"protocol clean needs a leak-safe split: train links the entities of {leaked:,} of {len(test):,} test "

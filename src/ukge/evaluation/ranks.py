@@ -9,7 +9,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from ukge.evaluation.predictions import Ids, Numbers
+from ukge.graph.queries import AnyIds, Numbers
 
 Ranks = npt.NDArray[np.float64]
 Offsets = npt.NDArray[np.int64]
@@ -55,7 +55,7 @@ def _count(scores, row, entity, skip_from, skip_to, skip, raw, filtered):  # typ
 
 
 def ranks_in(
-    scores: Numbers, row: Ids, entity: Ids, skip_offsets: Offsets | None = None, skip: Ids | None = None
+    scores: Numbers, row: AnyIds, entity: AnyIds, skip_offsets: Offsets | None = None, skip: AnyIds | None = None
 ) -> Ranks:
     """Return the rank, from 1, of `entity[i]` among scores[row[i]]; ties get the mean of the ranks they share.
 
@@ -74,7 +74,7 @@ def query_blocks(n_queries: int, n_entities: int) -> Iterator[slice]:
 
 
 def query_ranks(
-    score: Callable[[slice], Numbers], n_queries: int, n_entities: int, pair_query: Ids, pair_entity: Ids
+    score: Callable[[slice], Numbers], n_queries: int, n_entities: int, pair_query: AnyIds, pair_entity: AnyIds
 ) -> Ranks:
     """Return the rank of each (query, entity) pair; `score(queries)` gives the all-entity scores of a slice of queries.
 
@@ -87,10 +87,10 @@ def query_ranks(
 def filtered_ranks(
     score: Callable[[slice], Numbers],
     n_entities: int,
-    pair_query: Ids,
-    pair_entity: Ids,
+    pair_query: AnyIds,
+    pair_entity: AnyIds,
     known_offsets: Offsets,
-    known: Ids,
+    known: AnyIds,
 ) -> RawAndFiltered:
     """Return the raw and the filtered rank of each (query, entity) pair, as `query_ranks` does.
 
@@ -111,7 +111,9 @@ def filtered_ranks(
     return result
 
 
-def _ranks(scores: Numbers, row: Ids, entity: Ids, starts: Offsets, ends: Offsets, skip: Ids | None) -> RawAndFiltered:
+def _ranks(
+    scores: Numbers, row: AnyIds, entity: AnyIds, starts: Offsets, ends: Offsets, skip: AnyIds | None
+) -> RawAndFiltered:
     result = RawAndFiltered(np.empty(len(row)), np.empty(len(row)))
     others = np.zeros(0, dtype=np.int32) if skip is None else skip.astype(np.int32, copy=False)
     lines = np.ascontiguousarray(scores)

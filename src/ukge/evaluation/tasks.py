@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ukge.evaluation.answers import SIDES, Answers, Asked, Queries, Side
 from ukge.evaluation.bootstrap import Bootstrap, Sample
 from ukge.evaluation.calibration import Calibration, RankCorrelation, calibration_sample
 from ukge.evaluation.classification import (
@@ -22,8 +21,10 @@ from ukge.evaluation.confidence import ConfidenceErrors, error_sample
 from ukge.evaluation.link_prediction import LinkMetrics, link_sample
 from ukge.evaluation.metric import Figure, Metric, figures_of, metrics_of
 from ukge.evaluation.ndcg import Ndcg, ndcg_sample, per_query_ndcg
-from ukge.evaluation.predictions import ConfidencePredictor, Floats, Numbers, Predictor, Ranker
+from ukge.evaluation.predictions import ConfidencePredictor, Predictor
+from ukge.evaluation.ranked_facts import RankedFacts
 from ukge.evaluation.ranks import Ranks, RawAndFiltered, filtered_ranks
+from ukge.graph.queries import SIDES, Answers, Floats, Numbers, Queries, Ranker, Side
 from ukge.graph.uncertain import UncertainGraph
 
 BOTH = "both"
@@ -121,7 +122,7 @@ class RankingTask(Task):
     def ranks(self, ranker: Ranker) -> Ranks:
         """Return the rank of each tail that has a gain, among the entities that are not excluded."""
         return filtered_ranks(
-            lambda block: self.queries.scores(ranker, block),
+            lambda block: self.queries[block].scores(ranker),
             ranker.n_entities,
             self.gains.query,
             self.gains.entity,
@@ -175,11 +176,11 @@ class LinkTask(Task):
         self,
         facts: UncertainGraph,
         known: Mapping[Side, Answers],
-        asked: Mapping[Side, Asked],
+        ranked: Mapping[Side, RankedFacts],
         filtered: str,
         columns: tuple[str, ...],
     ) -> None:
-        self.facts, self.known, self.asked = facts, known, asked
+        self.facts, self.known, self.ranked = facts, known, ranked
         self.tables = tuple(
             Table(
                 f"links_{kind}_{side}",
@@ -194,7 +195,7 @@ class LinkTask(Task):
 
     def ranks(self, ranker: Ranker) -> dict[Side, RawAndFiltered]:
         """Return the ranks of the facts by side."""
-        return {side: asked.ranks(ranker, self.known[side]) for side, asked in self.asked.items()}
+        return {side: each.ranks(ranker, self.known[side]) for side, each in self.ranked.items()}
 
     def measure(self, predictor: Predictor, bootstrap: Bootstrap) -> Figures:
         """Return the link-prediction metrics, raw and filtered, of each side and of both."""
@@ -209,7 +210,7 @@ class LinkTask(Task):
         return figures
 
     def _sides(self) -> tuple[str, ...]:
-        return (BOTH, *SIDES) if len(self.asked) == len(SIDES) else tuple(self.asked)
+        return (BOTH, *SIDES) if len(self.ranked) == len(SIDES) else tuple(self.ranked)
 
 
 _SIDE_TITLES = {BOTH: "mean of both sides", "tail": "tail side (h, r, ?)", "head": "head side (?, r, t)"}

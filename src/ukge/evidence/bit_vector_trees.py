@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
+
+from ukge.evidence.kernels import kernel, prange
 
 if TYPE_CHECKING:
     from ukge.evidence.trees import Trees
@@ -36,7 +37,7 @@ SEQUENCE, SHIFT = np.uint32(0x077CB531), np.uint32(27)
 
 
 @dataclass(frozen=True, eq=False)
-class Words:
+class BitVectorTrees:
     """Trees as questions whose answers strike out leaves.
 
     The leaves of a tree are counted from the left. Whoever goes right at a node is in none of the leaves under its left
@@ -61,10 +62,10 @@ class Words:
     """Values of the leaves, `WORD` to a word, that of bit k at the number that `SEQUENCE` has for it."""
 
     @classmethod
-    def of(cls, trees: Trees) -> Words:
+    def of(cls, trees: Trees) -> BitVectorTrees:
         """Take the questions out of trees."""
         root, left, step, missing_left = trees.root, trees.left, trees.step, trees.missing_left
-        first, last = _leaves(root, left, step)
+        first, last = leaf_numbers(root, left, step)
         tree = np.concatenate([[0], np.cumsum((last[root[:-1]] + WORD - 1) // WORD)])
         of_tree = np.repeat(np.arange(len(root) - 1), np.diff(root))
         values = np.zeros(tree[-1] * WORD)
@@ -125,7 +126,7 @@ def _by_category(
     return packed.view(np.dtype("<u4")).astype(np.uint32)
 
 
-def _leaves(root: Places, left: Ints, step: Ints) -> tuple[Places, Places]:
+def leaf_numbers(root: Places, left: Ints, step: Ints) -> tuple[Places, Places]:
     """Return the first leaf under each node and the one after the last, counted from the left of its tree."""
     levels = [root[:-1]]  # nodes as deep as each other are looked at together
     while len(inner := levels[-1][step[levels[-1]] == 1]):
@@ -141,7 +142,7 @@ def _leaves(root: Places, left: Ints, step: Ints) -> tuple[Places, Places]:
     return first, first + size
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def goes_right(x, node, threshold, missing_left, category, bits):  # type: ignore[no-untyped-def]
     """Return 1 if a value goes to the right child of a node, 0 if it goes left."""
     if np.isnan(x):
@@ -154,13 +155,13 @@ def goes_right(x, node, threshold, missing_left, category, bits):  # type: ignor
     return 1 if x > threshold[node] else 0
 
 
-@nb.njit(cache=True, nogil=True, parallel=True, error_model="numpy")
+@kernel(parallel=True, error_model="numpy")
 def _add(  # type: ignore[no-untyped-def] # noqa: PLR0912
     columns, tree, start, feature, threshold, kept, missing_left, number, goes_left, leaf, out
 ):
     """Add the value of each row's leaf in every tree to `out`. Blocks are always whole, so that loops have no rest."""
     n = len(columns)
-    for block in nb.prange((n + ROWS - 1) // ROWS):
+    for block in prange((n + ROWS - 1) // ROWS):
         first = block * ROWS
         size = min(n - first, ROWS)
         x = np.zeros((columns.shape[1], ROWS), dtype=np.float32)

@@ -29,7 +29,7 @@ def grow(
     weight: Floats | None = None,
     rising: npt.NDArray[np.int8] | None = None,
 ) -> Trees:
-    """Return trees grown by scikit-learn's histogram boosting with the settings of a head; column 0 is a category.
+    """Return trees grown by scikit-learn's histogram boosting with the settings of evidence; column 0 is a category.
 
     With the loss `log_loss` the target is a class, 0 or 1, and the trees give its log-odds.
     """

@@ -1,6 +1,6 @@
 """Bounds around predicted confidences that hold with a chosen coverage: conformal prediction.
 
-A conformal interval is as wide as the errors on facts that the head did not see. Errors are measured in units of a
+A conformal interval is as wide as the errors on facts that the trees did not see. Errors are measured in units of a
 fact's expected error, so sure predictions get narrow intervals. The Mondrian kinds keep the coverage within each
 confidence band, or within each relation, not only on average.
 """
@@ -40,12 +40,12 @@ TREES = 100
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Errors of facts the head did not see, with their expected errors, bands and relations.
+    """Errors of facts the trees did not see, with their expected errors, bands and relations.
 
     `difficulty` predicts expected errors: trees per fold, each fitted to the facts of the other folds. What they say of
     the facts of their own fold is what errors are measured in, and any other fact is given to one of them by lot. Trees
     fitted to all facts, or the mean of these, would be surer than those that the calibration rests on: where most facts
-    have one and the same confidence, 90 % became 96 %. An interval is for one reading of the head: that of any link, or
+    have one and the same confidence, 90 % became 96 %. An interval is for one reading: that of any link, or
     that of facts taken to hold.
     """
 
@@ -64,7 +64,7 @@ class Bounds:
         relation: npt.NDArray[np.int32],
         settings: EvidenceSettings,
     ) -> Bounds:
-        """Learn how large errors are, and keep them; `predicted` must be of facts that the head did not see."""
+        """Learn how large errors are, and keep them; `predicted` must be of facts that the trees did not see."""
         error = observed - predicted
         smaller = replace(settings, iterations=min(TREES, settings.iterations), leaves=min(15, settings.leaves))
 

@@ -1,4 +1,9 @@
-"""Calibration as a rising line through few points, fitted by isotonic regression."""
+"""Calibration as a rising line through few points, fitted by centred isotonic regression.
+
+Isotonic regression is a step function: all facts of a step would get the same confidence, and a list of the surest ones
+would begin with dozens of ties. So a step counts as one point, at the mean of its predictions, and the line goes from
+point to point (Oron and Flournoy, 2017); beyond the outermost points it goes on rising, ever so little.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +16,12 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
+RISE = 1e-4
+"""How far the line rises beyond its outermost points: enough for an order, too little to be seen."""
+
+FAR = 10.0
+"""How far beyond the predictions that it was fitted to the line goes on rising, in spans of these."""
+
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
@@ -21,11 +32,21 @@ class Calibration:
 
     @classmethod
     def fit(cls, predicted: Floats, observed: Floats, weight: Floats | None = None) -> Calibration:
-        """Fit the rising step function that has the least squared error."""
+        """Fit the rising line that is nearest to the rising step function of least squared error."""
         from sklearn.isotonic import IsotonicRegression  # noqa: PLC0415 — loading it takes a second
 
-        fitted = IsotonicRegression(out_of_bounds="clip").fit(predicted, observed, sample_weight=weight)
-        return cls(np.asarray(fitted.X_thresholds_, np.float64), np.asarray(fitted.y_thresholds_, np.float64))
+        weights = np.ones(len(predicted)) if weight is None else weight
+        steps = IsotonicRegression(out_of_bounds="clip").fit(predicted, observed, sample_weight=weights)
+        height, step = np.unique(steps.predict(predicted), return_inverse=True)
+        total = np.bincount(step, weights)
+        centre = np.bincount(step, weights * predicted) / np.maximum(total, np.finfo(float).tiny)
+        low, high = float(np.min(predicted)), float(np.max(predicted))
+        beyond = FAR * max(high - low, 1.0)
+        inside = np.clip(height, RISE, 1.0 - RISE)
+        ends = (low - beyond, inside[0] - RISE / 2), (high + beyond, inside[-1] + RISE / 2)
+        x, y = (np.array([ends[0][at], *points, ends[1][at]]) for at, points in enumerate((centre, inside)))
+        kept = np.append(True, np.diff(x) > 0)
+        return cls(x[kept], y[kept])
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Calibration:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -24,13 +23,10 @@ import numpy.typing as npt
 from ukge.errors import ConfigError, DataError
 from ukge.evidence.boosting import grow
 from ukge.evidence.features import Features
-from ukge.evidence.out_of_fold import impartial_columns
+from ukge.evidence.out_of_fold import out_of_fold_columns
 from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.trees import Floats, Matrix
 from ukge.progress.steps import Steps, Tell
-
-if TYPE_CHECKING:
-    from ukge.evidence.evidence import Evidence
 
 FEWEST = 50
 """Observed facts that doubt needs."""
@@ -113,7 +109,7 @@ class Judgement:
 
 
 def doubt(
-    evidence: Evidence,
+    features: Features,
     *,
     k: int = 100,
     relations: list[str] | None = None,
@@ -123,8 +119,8 @@ def doubt(
     """Return the k observed facts (of some relations) whose stored confidence is contradicted most, worst first."""
     if k < 1:
         raise ConfigError(f"the number of facts is 1 or more, not {k}")
-    graph = evidence.known
-    judged = judge(evidence.evidence, settings or SETTINGS, tell)
+    graph = features.index.graph
+    judged = judge(features, settings or SETTINGS, tell)
     asked = np.ones(len(graph), dtype=np.bool_)
     if relations is not None:
         asked = np.isin(graph.relation, [graph.relations.id(name) for name in relations])
@@ -145,7 +141,7 @@ def judge(features: Features, settings: EvidenceSettings = SETTINGS, tell: Tell 
     part = np.random.default_rng(settings.seed).permutation(len(graph)) % PARTS
     steps = Steps(tell, STEPS)
     steps.begin(GATHER)
-    names, columns = impartial_columns(features, part, steps.within)
+    names, columns = out_of_fold_columns(features, part, steps.within)
     fold = part % settings.folds
     stored = graph.confidence.astype(np.float64)
     steps.begin(EXPECT)

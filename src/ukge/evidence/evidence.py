@@ -10,22 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import RunError
-from ukge.evidence.answers import RankedAnswer, best_answers
 from ukge.evidence.bounds import Bounds, By
-from ukge.evidence.candidates import Asking
 from ukge.evidence.features import Features
-from ukge.evidence.head import Contributions, Head
-from ukge.evidence.index import AnyIds, Places
+from ukge.evidence.kernels import load_compiler
 from ukge.evidence.parts import Parts
 from ukge.evidence.place import DIRECTORY
-from ukge.evidence.ranking import RankHead
-from ukge.evidence.settings import Changes, EvidenceSettings, HeadChanges
+from ukge.evidence.ranking import CandidateRanker
+from ukge.evidence.regressor import ConfidenceRegressor, Contributions
+from ukge.evidence.settings import Changes, EvidenceSettings, RegressorChanges
 from ukge.evidence.storage import StoredParts, save_evidence
 from ukge.evidence.trees import Floats, Matrix
 from ukge.graph.dataset import Dataset
 from ukge.graph.given import Facts, OneFact, Rows, judged, known_ids
+from ukge.graph.queries import AnyIds, Places, Queries
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids, Vocabulary
+from ukge.html.card import Table, card
 from ukge.progress.steps import Tell
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from ukge.evidence.backbones import Models
     from ukge.evidence.explain import Explanation
-    from ukge.evidence.strong import StrongHead
+    from ukge.evidence.strong import StrongClassifier
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,14 +57,19 @@ class Evidence:
         self._parts = parts
 
     @property
-    def evidence(self) -> Features:
+    def features(self) -> Features:
         """What evidence is read from."""
         return self._parts.features
 
     @property
-    def head(self) -> Head:
+    def dataset(self) -> Dataset:
+        """The data set that it belongs to: its training facts are what evidence is read from."""
+        return self._parts.dataset
+
+    @property
+    def regressor(self) -> ConfidenceRegressor:
         """What makes a confidence of evidence."""
-        return self._parts.head
+        return self._parts.regressor
 
     @property
     def bounds(self) -> Bounds:
@@ -77,13 +82,13 @@ class Evidence:
         return self._parts.bounds_if_held
 
     @property
-    def rank_head(self) -> RankHead | None:
+    def ranker(self) -> CandidateRanker | None:
         """What orders the candidates of a query, if there were validation queries to learn it from."""
-        return self._parts.rank_head
+        return self._parts.ranker
 
     @property
     def settings(self) -> EvidenceSettings:
-        """What was chosen when the evidence was gathered and the head fitted."""
+        """What was chosen when the evidence was gathered and the trees fitted."""
         return self._parts.settings
 
     @property
@@ -102,7 +107,7 @@ class Evidence:
         tell: Tell | None = None,
         **changes: Unpack[Changes],
     ) -> Self:
-        """Gather evidence from the training facts and fit a head to the validation facts and to negative links.
+        """Gather evidence from the training facts and fit trees to the validation facts and to negative links.
 
         `models` are trained estimators or run directories of this data set, none, one or several. Nothing of the test
         part is read. Settings (see `EvidenceSettings`) are given by name. `tell` hears what is being done.
@@ -112,22 +117,24 @@ class Evidence:
         chosen = (settings or EvidenceSettings()).replace(**changes)
         return cls(fit(models, dataset, chosen, engine, tell))
 
-    def refit(self, dataset: Dataset, *, tell: Tell | None = None, **changes: Unpack[HeadChanges]) -> Self:
-        """Return another head over the same evidence, with some of the head's settings changed.
+    def refit(self, *, tell: Tell | None = None, **changes: Unpack[RegressorChanges]) -> Self:
+        """Return other trees over the same evidence, with some of their settings changed.
 
-        `dataset` is the one that the evidence was gathered from: its training facts are not read again. Settings of the
-        gathering itself cannot be changed.
+        Settings of the gathering itself cannot be changed.
         """
         from ukge.evidence.fitting import refit  # noqa: PLC0415
 
-        return type(self)(refit(self._parts, dataset, changes, tell))
+        return type(self)(refit(self._parts, changes, tell))
 
-    def strong(self, dataset: Dataset, tau: float = 0.85) -> StrongHead:
-        """Return a head that says how likely facts have a confidence above τ; `dataset` as for `refit`."""
+    def strong(self, tau: float = 0.85, dataset: Dataset | None = None) -> StrongClassifier:
+        """Return trees that say how likely facts have a confidence above τ.
+
+        It learns from the validation facts of its own data set, or of another cut of it.
+        """
         from ukge.evidence.fitting import examples_of  # noqa: PLC0415
-        from ukge.evidence.strong import fit_strong_head  # noqa: PLC0415
+        from ukge.evidence.strong import fit_strong_classifier  # noqa: PLC0415
 
-        return fit_strong_head(self, examples_of(self._parts, dataset), tau)
+        return fit_strong_classifier(self, examples_of(self._parts, dataset or self.dataset), tau)
 
     @property
     def entities(self) -> Vocabulary:
@@ -142,34 +149,36 @@ class Evidence:
     @property
     def known(self) -> UncertainGraph:
         """The facts that evidence is read from."""
-        return self.evidence.index.graph
+        return self.features.index.graph
 
     @property
     def n_entities(self) -> int:
         """How many entities can be an answer."""
-        return self.evidence.index.n_entities
+        return self.features.index.n_entities
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """The columns of evidence, in order."""
-        return self.evidence.names
+        return self.features.names
 
     @overload
-    def predict(self, facts: OneFact, *, assume_holds: bool = False, leave_out: bool = False) -> float: ...
+    def predict(self, facts: OneFact, *, assume_holds: bool = False, count_itself: bool = False) -> float: ...
     @overload
-    def predict(self, facts: Rows, *, assume_holds: bool = False, leave_out: bool = False) -> Floats: ...
+    def predict(self, facts: Rows, *, assume_holds: bool = False, count_itself: bool = False) -> Floats: ...
     @overload
-    def predict(self, facts: pd.DataFrame, *, assume_holds: bool = False, leave_out: bool = False) -> pd.DataFrame: ...
+    def predict(
+        self, facts: pd.DataFrame, *, assume_holds: bool = False, count_itself: bool = False
+    ) -> pd.DataFrame: ...
 
-    def predict(self, facts: Any, *, assume_holds: bool = False, leave_out: bool = False) -> Any:
+    def predict(self, facts: Any, *, assume_holds: bool = False, count_itself: bool = False) -> Any:
         """Return the confidence of facts, given and answered as `UKGE.predict` has it.
 
-        With `leave_out`, a fact that the known facts hold is judged as if they did not: its own row does not count
-        (of several rows of one triple, the first).
+        A fact that the known facts hold is judged as if they did not, for nothing is evidence for itself; with
+        `count_itself` it is.
         """
 
         def judge(*ids: Ids) -> Floats:
-            own = self.own_rows(*ids) if leave_out else None
+            own = None if count_itself else self.own_facts(*ids)
             return self.predict_ids(*ids, assume_holds=assume_holds, own=own)
 
         return judged(facts, self.entities, self.relations, judge, "predict")
@@ -177,8 +186,8 @@ class Evidence:
     def predict_ids(
         self, head: AnyIds, relation: AnyIds, tail: AnyIds, *, assume_holds: bool = False, own: Places | None = None
     ) -> Floats:
-        """Return the confidence of facts, by ids; row `own[i]` of `known` does not count for fact i (−1: all do)."""
-        return self.head.predict(self.evidence.columns(head, relation, tail, own), assume_holds=assume_holds)
+        """Return the confidence of facts, by ids; no fact counts for itself whose place `own` tells."""
+        return self.regressor.predict(self.features.columns(head, relation, tail, own), assume_holds=assume_holds)
 
     def interval(
         self,
@@ -187,15 +196,15 @@ class Evidence:
         *,
         by: By = "band",
         assume_holds: bool = False,
-        leave_out: bool = False,
+        count_itself: bool = False,
     ) -> tuple[Floats, Floats]:
         """Return lower and upper bounds that hold the confidence of the given share of facts.
 
         `by` says within what the share is kept: "band" (of predicted confidence), "relation", or "all".
         """
         head, relation, tail = self.ids(facts)
-        own = self.own_rows(head, relation, tail) if leave_out else None
-        columns = self.evidence.columns(head, relation, tail, own)
+        own = None if count_itself else self.own_facts(head, relation, tail)
+        columns = self.features.columns(head, relation, tail, own)
         return self.interval_of(columns, relation, coverage, by=by, assume_holds=assume_holds)
 
     def interval_of(
@@ -203,55 +212,43 @@ class Evidence:
     ) -> tuple[Floats, Floats]:
         """Return the bounds of facts whose evidence is at hand."""
         bounds = self.bounds_if_held if assume_holds else self.bounds
-        predicted = self.head.predict(columns, assume_holds=assume_holds)
+        predicted = self.regressor.predict(columns, assume_holds=assume_holds)
         return bounds.interval(columns, predicted, relation, coverage, by)
 
-    def rank(
-        self,
-        head: str | None = None,
-        relation: str | None = None,
-        k: int = 10,
-        *,
-        tail: str | None = None,
-        coverage: float = 0.9,
-        unseen: bool = False,
-    ) -> list[RankedAnswer]:
-        """Return the k best answers to (head, relation, ?) or, with `tail`, to (?, relation, tail).
-
-        Known answers come with all others, or not at all with `unseen`. Their order is that of their stored
-        confidences, and of what is expected of the others among the query's candidates; the confidence told is that of
-        `predict`, with bounds that hold the given share of facts.
-        """
-        return best_answers(self, head, relation, tail, k, coverage, unseen)
-
     def confidence(self, head: AnyIds, relation: AnyIds, tail: AnyIds) -> Floats:
-        """Return the confidence of each fact, by ids: what the evaluation protocols ask for."""
+        """Return the confidence of each fact, by ids: what the evaluation protocols ask for.
+
+        Whatever is known counts: a protocol asks about facts that were held back, and if train says one of them too,
+        that is a leak of the data which a figure has to show.
+        """
         return self.predict_ids(head, relation, tail)
 
     def tail_scores(self, head: AnyIds, relation: AnyIds) -> npt.NDArray[np.float32]:
         """Return for each query (h, r, ?) a score of every entity, (n, n_entities); a higher one ranks higher."""
-        return self._scores(Asking("tail", head.astype(np.int32), relation.astype(np.int32)))
+        return self._scores(Queries.of("tail", head, relation))
 
     def head_scores(self, relation: AnyIds, tail: AnyIds) -> npt.NDArray[np.float32]:
         """Return for each query (?, r, t) a score of every entity, (n, n_entities), as `tail_scores` does."""
-        return self._scores(Asking("head", tail.astype(np.int32), relation.astype(np.int32)))
+        return self._scores(Queries.of("head", tail, relation))
 
-    def _scores(self, asking: Asking) -> npt.NDArray[np.float32]:
-        if self.rank_head is None:
-            raise RunError("this evidence has no head for ranking", hint="Fit it with more validation facts.")
-        return self.rank_head.scores(self.evidence, asking, self.head)
+    def _scores(self, queries: Queries) -> npt.NDArray[np.float32]:
+        if self.ranker is None:
+            raise RunError("this evidence has no trees for ranking", hint="Fit it with more validation facts.")
+        return self.ranker.scores(self.features, queries, self.regressor)
 
-    def features(self, facts: Facts, *, leave_out: bool = False) -> dict[str, npt.NDArray[np.float32]]:
+    def columns(self, facts: Facts, *, count_itself: bool = False) -> dict[str, npt.NDArray[np.float32]]:
         """Return the evidence about facts by column; NaN where there is none."""
         ids = self.ids(facts)
-        columns = self.evidence.columns(*ids, self.own_rows(*ids) if leave_out else None)
+        columns = self.features.columns(*ids, None if count_itself else self.own_facts(*ids))
         return {name: columns[:, at] for at, name in enumerate(self.feature_names)}
 
-    def contributions(self, facts: Facts, *, assume_holds: bool = False, leave_out: bool = False) -> FactContributions:
+    def contributions(
+        self, facts: Facts, *, assume_holds: bool = False, count_itself: bool = False
+    ) -> FactContributions:
         """Return how much each column of evidence moved each prediction; with the base they add up to it exactly."""
         ids = self.ids(facts)
-        columns = self.evidence.columns(*ids, self.own_rows(*ids) if leave_out else None)
-        found: Contributions = self.head.contributions(columns, assume_holds=assume_holds)
+        columns = self.features.columns(*ids, None if count_itself else self.own_facts(*ids))
+        found: Contributions = self.regressor.contributions(columns, assume_holds=assume_holds)
         return FactContributions(self.feature_names, found.base, found.parts)
 
     def explain(
@@ -262,15 +259,17 @@ class Evidence:
         *,
         coverage: float = 0.9,
         assume_holds: bool = False,
-        leave_out: bool = False,
+        count_itself: bool = False,
     ) -> Explanation:
         """Return why a fact, by name, has its confidence, with bounds that hold the given share of facts."""
         from ukge.evidence.explain import explain  # noqa: PLC0415 — a use of evidence, loaded when it is asked for
 
-        return explain(self, head, relation, tail, coverage=coverage, assume_holds=assume_holds, leave_out=leave_out)
+        return explain(
+            self, head, relation, tail, coverage=coverage, assume_holds=assume_holds, count_itself=count_itself
+        )
 
     def unseen_errors(self) -> dict[str, float]:
-        """Return the errors on validation facts and negative links, each predicted by a head that did not see it."""
+        """Return the errors on validation facts and negative links, each predicted by trees that did not see it."""
         found = {}
         for suffix, bounds in (("", self.bounds), ("_if_held", self.bounds_if_held)):
             found[f"mse{suffix}"] = float(np.mean(bounds.error**2))
@@ -278,20 +277,20 @@ class Evidence:
         return found
 
     def __repr__(self) -> str:
-        models = ", ".join(each.name for each in self.evidence.backbones) or "no model"
+        models = ", ".join(each.name for each in self.features.backbones) or "no model"
         mse = self.unseen_errors()["mse"]
         what = f"{models} and {len(self.feature_names)} columns about {len(self.known):,} known facts"
         return f"Evidence({what}; mse on unseen facts {mse:.5f})"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the errors on facts that a head did not see, and the known facts."""
-        from ukge.graph.notebook import card, confidence_figure, table  # noqa: PLC0415 — for notebooks
+        """Return what a notebook shows: the errors on facts that the trees did not see, and the known facts."""
+        from ukge.graph.notebook import confidence_figure  # noqa: PLC0415 — for notebooks
 
-        errors = table(["error on unseen facts", ""], list(self.unseen_errors().items()))
-        return card(repr(self), confidence_figure(self.known, f"known facts: {len(self.known):,}"), errors)
+        errors = Table(("error on unseen facts", ""), list(self.unseen_errors().items()))
+        return card(repr(self), [confidence_figure(self.known, f"known facts: {len(self.known):,}")], errors)
 
     def save(self, path: str | Path) -> None:
-        """Write everything to a directory, by custom RUN/evidence; it needs no other files to be loaded again."""
+        """Write it into a run that learnt from the same facts, which it then refers to, or into a new directory."""
         save_evidence(Path(path), self._parts)
 
     @classmethod
@@ -305,17 +304,26 @@ class Evidence:
         return cls(StoredParts(inside if inside.is_dir() else place))
 
     def check(self) -> Self:
-        """Read every part now, as a service does before its first request; a damaged file is an error that names it."""
+        """Read every part now, as a service does before its first request; a damaged file is an error that names it.
+
+        The compiler is loaded, too: whoever asks many questions has each of them answered sooner.
+        """
+        load_compiler()
         return type(self)(Parts.of(self._parts))
 
     def over(self, features: Features) -> Self:
         """Return evidence with the same head and bounds that is read from something else."""
-        return type(self)(replace(Parts.of(self._parts), features=features))
+        graph, old = features.index.graph, self.dataset
+        val, test = (
+            graph.with_facts(each.head, each.relation, each.tail, each.confidence) for each in (old.val, old.test)
+        )
+        dataset = Dataset(old.name, graph, val, test, inverses=old.inverses)
+        return type(self)(replace(Parts.of(self._parts), features=features, dataset=dataset))
 
     def ids(self, facts: Facts) -> tuple[Ids, Ids, Ids]:
         """Return head, relation and tail ids of facts; an unknown name is an error that suggests near ones."""
         return known_ids(facts, self.entities, self.relations, "evidence")
 
-    def own_rows(self, head: Ids, relation: Ids, tail: Ids) -> Places:
-        """Return for each fact the row of `known` that holds it, −1 where there is none."""
-        return self.evidence.index.rows_of(head, relation, tail)
+    def own_facts(self, head: Ids, relation: Ids, tail: Ids) -> Places:
+        """Return the place of each fact among the distinct known facts, −1 where it is not known."""
+        return self.features.index.find(head, relation, tail)

@@ -1,4 +1,4 @@
-"""All evidence about facts as named columns, without what a fact's own row says."""
+"""All evidence about facts as named columns, without what a fact says of itself."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import numpy.typing as npt
 
 from ukge.evidence import groups, pairs, paths
 from ukge.evidence.backbones import AGREEMENT, Backbone, agreement_columns
+from ukge.evidence.batch import FactBatch
 from ukge.evidence.groups import expected_of_relation, group_columns
-from ukge.evidence.index import AnyIds, Asked, FactIndex, Places
 from ukge.evidence.pairs import pair_columns
-from ukge.evidence.paths import PathRules, path_columns
-from ukge.evidence.tables import Tables
+from ukge.evidence.paths import PathRules, inverse_steps, path_columns
+from ukge.evidence.tables import Added, Tables
 from ukge.evidence.trees import Matrix, Trees
+from ukge.graph.index import FactIndex
+from ukge.graph.queries import AnyIds, Places
 
 BLOCK = 1 << 16
 """Facts whose evidence is made at once."""
@@ -53,7 +55,7 @@ class Features:
     rules: PathRules
     backbones: tuple[Backbone, ...]
     category: npt.NDArray[np.float32]
-    """the category of each relation: a head knows relations by it, so facts that come later must not change it"""
+    """the category of each relation: trees know relations by it, so facts that come later must not change it"""
     expectation: Trees | None = None
     """what the graph's own evidence about a fact means for its confidence, learnt from the known facts"""
 
@@ -89,16 +91,35 @@ class Features:
         """The rules' own look-up table."""
         return self.rules.table(self.index.n_relations)
 
+    @cached_property
+    def inverse_step(self) -> npt.NDArray[np.int32]:
+        """Each step of the neighbours as it is from the other end."""
+        return inverse_steps(self.index.graph.undirected_relations)
+
+    @cached_property
+    def rows_of_relation(self) -> npt.NDArray[np.int64]:
+        """How many rows of the index each relation has: without a direction, each fact from both its ends."""
+        return np.bincount(self.index.relation, minlength=self.index.n_relations)
+
+    @cached_property
+    def _added(self) -> Added:
+        return Added.by_fact(self.index.triples)
+
     def columns(self, head: AnyIds, relation: AnyIds, tail: AnyIds, own: Places | None = None) -> Matrix:
-        """Return the evidence about facts, (n, columns). Row `own[i]` of the known facts does not count for fact i."""
-        asked = Asked.of(head, relation, tail, own)
+        """Return the evidence about facts, (n, columns).
+
+        Where `own[i]` is the place of fact i among the distinct known facts (see `FactIndex.find`), the fact does not
+        count for itself: not one of its rows, nor its mirror if its relation has no direction. −1, or no `own` at all,
+        lets all known facts count. Both directions of a fact without a direction have the same evidence.
+        """
+        asked = FactBatch.of(*self.index.graph.as_stored(head, relation, tail), own)
         out = np.empty((len(head), len(self.names)), dtype=np.float32)
         for begin in range(0, len(head), BLOCK):
             rows = slice(begin, begin + BLOCK)
             self._fill(asked.block(rows), out[rows])
         return out
 
-    def _fill(self, asked: Asked, out: Matrix) -> None:
+    def _fill(self, asked: FactBatch, out: Matrix) -> None:
         out[:, 0] = self.category[asked.relation]
         at = 1
 
@@ -107,10 +128,12 @@ class Features:
             at += width
             return out[:, at - width : at]
 
-        expected = expected_of_relation(self.index, self.tables, asked)
-        pair_columns(self.index, self.tables, asked, expected, part(len(pairs.NAMES)))
-        group_columns(self.index, self.tables, asked, part(len(groups.NAMES)))
-        path_columns(self.index, self.rules, self.rule_table, asked, part(len(paths.NAMES)))
+        index, tables = self.index, self.tables
+        added = self._added.of(asked.own) if (asked.own >= 0).any() else Added.nothing(len(asked.own))
+        expected = expected_of_relation(tables, asked, added)
+        pair_columns(index, tables, self.rows_of_relation, asked, added, expected, part(len(pairs.NAMES)))
+        group_columns(index, tables, asked, added, part(len(groups.NAMES)))
+        path_columns(index, self.rules, self.rule_table, self.inverse_step, asked, part(len(paths.NAMES)))
         if self.expectation is not None:
             part(1)[:, 0] = self.expectation.predict(out[:, : len(GRAPH)])
         beliefs = part(len(self.backbones))

@@ -13,11 +13,12 @@ from ukge.evidence.backbones import Models, backbones_of
 from ukge.evidence.bounds import Bounds
 from ukge.evidence.features import Features
 from ukge.evidence.gather import gather
-from ukge.evidence.head import Examples, fit_head, joined
+from ukge.evidence.kernels import load_compiler
 from ukge.evidence.negatives import mixed_negatives
 from ukge.evidence.out_of_fold import with_expectation
 from ukge.evidence.parts import Parts
-from ukge.evidence.ranking import fit_rank_head
+from ukge.evidence.ranking import fit_ranker
+from ukge.evidence.regressor import Examples, fit_regressor, joined
 from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.storage import StoredParts
 from ukge.graph.dataset import Dataset
@@ -25,15 +26,15 @@ from ukge.graph.uncertain import UncertainGraph
 from ukge.progress.steps import Steps, Tell
 
 GATHERING = frozenset({"strong", "min_hit_ratio", "expectation_trees"})
-"""Settings that decide what evidence is gathered, not what a head makes of it."""
+"""Settings that decide what evidence is gathered, not what trees make of it."""
 
 FEWEST_FACTS = 50
-"""Validation facts that a head needs."""
+"""Validation facts that trees need."""
 
 GATHER, LEARN, HEAD, BOUNDS, RANKING = (
     "mining rules and gathering evidence",
     "learning from the known facts",
-    "fitting the head",
+    "fitting the confidences",
     "fitting the bounds",
     "fitting the ranking",
 )
@@ -48,59 +49,51 @@ def fit(
     engine: str = "duckdb",
     tell: Tell | None = None,
 ) -> Parts:
-    """Gather evidence from the training facts and fit a head to the validation facts and to negative links."""
+    """Gather evidence from the training facts and fit trees to the validation facts and to negative links."""
+    load_compiler()
     steps = Steps(tell, STEPS)
     blind = _blind(dataset)
     backbones = backbones_of(models, blind)
     steps.begin(GATHER)
     features = gather(blind.train, backbones, settings, engine)
     steps.begin(LEARN)
-    return _fitted(with_expectation(features, settings, steps.within), blind, settings, steps)
+    return _fitted(with_expectation(features, settings, steps.within), dataset, settings, steps)
 
 
-def refit(parts: Parts | StoredParts, dataset: Dataset, changes: Mapping[str, Any], tell: Tell | None = None) -> Parts:
-    """Fit another head over the same evidence, with some of the head's settings changed."""
+def refit(parts: Parts | StoredParts, changes: Mapping[str, Any], tell: Tell | None = None) -> Parts:
+    """Fit other trees over the same evidence, with some of their settings changed."""
     fixed = sorted(GATHERING & changes.keys())
     if fixed:
         raise ConfigError(f"{', '.join(fixed)} cannot be changed over the same evidence", hint="Use Evidence.fit.")
     steps = Steps(tell, {step: STEPS[step] for step in (HEAD, BOUNDS, RANKING)})
-    return _fitted(parts.features, _own(parts, dataset), replace(parts.settings, **changes), steps)
+    return _fitted(parts.features, parts.dataset, replace(parts.settings, **changes), steps)
 
 
 def examples_of(parts: Parts | StoredParts, dataset: Dataset) -> Examples:
-    """Return what heads over some evidence learn from."""
-    return _examples(parts.features, _own(parts, dataset), parts.settings)[0]
+    """Return what heads over some evidence learn from, given a data set with the same training facts."""
+    return _examples(parts.features, _blind(dataset), parts.settings)[0]
 
 
-def _own(parts: Parts | StoredParts, dataset: Dataset) -> Dataset:
-    """Return the data set that the evidence was gathered from, without its test part."""
-    if dataset.train.fingerprint != parts.features.index.graph.fingerprint:
-        raise DataError(
-            f"the training facts of data set {dataset.name!r} are not those that the evidence was gathered from",
-            hint="Fit new evidence with Evidence.fit.",
-        )
-    return _blind(dataset)
-
-
-def _fitted(features: Features, blind: Dataset, settings: EvidenceSettings, steps: Steps) -> Parts:
+def _fitted(features: Features, dataset: Dataset, settings: EvidenceSettings, steps: Steps) -> Parts:
+    blind = _blind(dataset)
     val = blind.val
     steps.begin(HEAD)
     examples, negatives, notes = _examples(features, blind, settings)
-    head, unseen = fit_head(examples, features.rising, settings, steps.within)
+    regressor, unseen = fit_regressor(examples, features.rising, settings, steps.within)
     steps.begin(BOUNDS)
     rows = np.random.default_rng(settings.seed).permutation(len(negatives))[: len(val)]
     every = np.concatenate([examples.facts, examples.negatives[rows]])
     at = np.concatenate([np.arange(len(val)), len(val) + rows])
-    predicted = head.overall(joined(settings.error, unseen.holds[at], unseen.level[at]))
+    predicted = regressor.overall(joined(settings.error, unseen.holds[at], unseen.level[at]))
     observed = np.concatenate([val.confidence, np.zeros(len(rows))])
     relation = np.concatenate([val.relation, negatives.relation[rows]])
     bounds = Bounds.fit(every, predicted, observed, relation, settings)
     steps.within(0.6)
-    if_held = head.if_held(unseen.level[: len(val)])
+    if_held = regressor.if_held(unseen.level[: len(val)])
     held = Bounds.fit(examples.facts, if_held, val.confidence, np.asarray(val.relation), settings)
     steps.begin(RANKING)
-    rank_head = fit_rank_head(features, val, settings, steps.within)
-    return Parts(features, head, bounds, held, rank_head, settings, tuple(notes))
+    ranker = fit_ranker(features, val, settings, steps.within)
+    return Parts(features, regressor, bounds, held, ranker, settings, dataset, tuple(notes))
 
 
 def _examples(
@@ -116,7 +109,7 @@ def _blind(dataset: Dataset) -> Dataset:
     """Return a data set without its test part, checked for enough validation facts."""
     if len(dataset.val) < FEWEST_FACTS:
         raise DataError(
-            f"data set {dataset.name!r} has {len(dataset.val)} validation facts, and a head needs {FEWEST_FACTS}",
+            f"data set {dataset.name!r} has {len(dataset.val)} validation facts, and evidence needs {FEWEST_FACTS}",
             hint="Split the graph with a larger validation part.",
         )
     return replace(dataset, test=dataset.test[:0], negatives=None, queries=None)

@@ -1,7 +1,7 @@
 """Fold-in: new facts and new entities without training anything again.
 
 The vectors of new entities are fitted to their facts with every other weight frozen. The known facts, their index and
-their sums are made anew, so that all evidence counts the new facts; the mined rules, the head and the bounds stay as
+their sums are made anew, so that all evidence counts the new facts; the mined rules, the trees and the bounds stay as
 they were fitted.
 """
 
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ukge.errors import DataError
-from ukge.evidence.index import FactIndex
 from ukge.evidence.new_vectors import lessons_of, widened
 from ukge.evidence.tables import Tables
+from ukge.graph.index import FactIndex
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.graph.vocabulary import Vocabulary
 
@@ -57,15 +57,16 @@ def fold_in(
     table = new.facts()
     head, tail = (entities.encode(table[name]) for name in ("head", "tail"))
     relation = evidence.relations.encode(table["relation"])
-    added = UncertainGraph.from_ids(head, relation, tail, new.confidence, entities, evidence.relations)
     old = evidence.known
     before = UncertainGraph.from_ids(old.head, old.relation, old.tail, old.confidence, entities, evidence.relations)
+    before = before.taken_as_undirected(old.undirected)
+    added = before.with_facts(head, relation, tail, new.confidence)
     kept = before[~np.isin(before.keys(), added.keys())]
-    known = concat([kept, added])
-    features = evidence.evidence
+    known = FactIndex(concat([kept, added]))
+    features = evidence.features
     lessons = lessons_of(added, len(evidence.entities), negatives, seed)
     backbones = tuple(widened(each, lessons, len(entities), ridge) for each in features.backbones)
-    folded = replace(features, index=FactIndex(known), tables=Tables.of(known, engine), backbones=backbones)
+    folded = replace(features, index=known, tables=Tables.of(known, engine), backbones=backbones)
     return evidence.over(folded)
 
 

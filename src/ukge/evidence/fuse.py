@@ -133,8 +133,8 @@ def _newton(inputs: Floats, label: Floats, start: Floats) -> Floats:
     for _ in range(STEPS):
         predicted = _sigmoid(inputs @ weights)
         slope = inputs.T @ (predicted - label) + RIDGE * (weights - start)
-        bend = (inputs * (predicted * (1.0 - predicted))[:, None]).T @ inputs + RIDGE * np.eye(len(weights))
-        step = np.linalg.solve(bend, slope)
+        hessian = (inputs * (predicted * (1.0 - predicted))[:, None]).T @ inputs + RIDGE * np.eye(len(weights))
+        step = np.linalg.solve(hessian, slope)
         while np.abs(step).max() > SMALL and cost(weights - step) > cost(weights):
             step = step / 2
         if np.abs(step).max() <= SMALL:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ukge.evidence.backbones import Backbone
 from ukge.evidence.features import Features
-from ukge.evidence.index import FactIndex
 from ukge.evidence.paths import PathRules
 from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.tables import Tables
+from ukge.graph.index import FactIndex
 from ukge.graph.uncertain import UncertainGraph
 from ukge.logic.mining import MiningSettings, mine
 
@@ -22,5 +22,6 @@ def gather(
     chosen = settings or EvidenceSettings()
     strong = MiningSettings(strong=chosen.strong, min_hit_ratio=chosen.min_hit_ratio)
     mined = mine(known, strong, engine=engine)
-    rules = PathRules.of(mined.scored, mined.prior, chosen.strong, known.relations)
-    return Features.of(FactIndex(known), Tables.of(known, engine), rules, backbones)
+    rules = PathRules.of(mined.scored, mined.prior, chosen.strong, known.relations, known.undirected)
+    index = FactIndex(known)
+    return Features.of(index, Tables.of(index, engine), rules, backbones)

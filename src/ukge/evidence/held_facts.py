@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ukge.evidence.index import AnyIds
 from ukge.evidence.trees import Floats
+from ukge.graph.queries import AnyIds
 
 if TYPE_CHECKING:
     from ukge.evidence.evidence import Evidence

@@ -1,4 +1,4 @@
-"""Negative links of several kinds, for a head to learn from."""
+"""Negative links of several kinds, for trees to learn from."""
 
 from __future__ import annotations
 
@@ -47,6 +47,4 @@ def _blindly_drawn(dataset: Dataset, like: UncertainGraph, *, kind: str, n: int,
     head, tail = KINDS.get(kind)(Ground(dataset.train), slots, rng)
     kept = (head >= 0) & (tail >= 0) & (head != tail)
     zero = np.zeros(int(kept.sum()))
-    return UncertainGraph.from_ids(
-        head[kept], slots.relation[kept], tail[kept], zero, dataset.entities, dataset.relations
-    )
+    return dataset.train.with_facts(head[kept], slots.relation[kept], tail[kept], zero)

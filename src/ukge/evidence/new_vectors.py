@@ -58,10 +58,13 @@ def lessons_of(facts: UncertainGraph, n_old: int, negatives: int, seed: int) -> 
     again = np.repeat(np.arange(len(rows)), negatives)
     drawn = np.random.default_rng(seed).integers(n_old, size=len(again)).astype(np.int32)
     new_head = head[again] >= n_old
+    subjects, kinds, objects = facts.as_stored(
+        np.where(new_head, head[again], drawn), relation[again], np.where(new_head, drawn, tail[again])
+    )
     return Lessons(
-        np.concatenate([head, np.where(new_head, head[again], drawn)]),
-        np.concatenate([relation, relation[again]]),
-        np.concatenate([tail, np.where(new_head, drawn, tail[again])]),
+        np.concatenate([head, subjects]),
+        np.concatenate([relation, kinds]),
+        np.concatenate([tail, objects]),
         np.concatenate([facts.confidence[rows], np.zeros(len(again))]),
         np.concatenate([np.ones(len(rows)), np.full(len(again), 1.0 / max(negatives, 1))]),
     )
@@ -111,8 +114,8 @@ def _solve(parameters: Parameters, scorer: Scorer, link: Link, lessons: Lessons,
             queries = torch.cat([by_head, by_tail]).numpy().astype(np.float64)
             weighted = queries * lessons.weight[rows][:, None]
             size = ridge * max(float(np.mean(np.sum(queries**2, axis=1))), 1e-12)
-            bend = weighted.T @ queries + size * np.eye(queries.shape[1])
-            parameters.entity[new] = mean + np.linalg.solve(bend, weighted.T @ (target[rows] - queries @ mean))
+            hessian = weighted.T @ queries + size * np.eye(queries.shape[1])
+            parameters.entity[new] = mean + np.linalg.solve(hessian, weighted.T @ (target[rows] - queries @ mean))
 
 
 def _descend(parameters: Parameters, scorer: Scorer, link: Link, lessons: Lessons, n_old: int) -> None:

@@ -1,6 +1,6 @@
 """What known facts say about each other: the evidence about every known fact, from facts of other parts.
 
-Leaving out only a fact's own row would not do for facts that trees learn from: a mean without one fact tells, beside
+Leaving out only the fact itself would not do for facts that trees learn from: a mean without one fact tells, beside
 the means without each of the others, what that fact's confidence was. So the known facts are cut into parts, and those
 of a part are judged by the facts of all other parts.
 """
@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from ukge.evidence.boosting import grow
 from ukge.evidence.features import EXPECTED, Features
-from ukge.evidence.index import FactIndex
 from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.tables import Tables
 from ukge.evidence.trees import Matrix
+from ukge.graph.index import FactIndex
 from ukge.logic.engine import using
 
 MOST = 200_000
@@ -31,7 +31,7 @@ LEAVES, RATE = 63, 0.1
 """Trees of an expectation: there are many facts to learn from, so they may go far."""
 
 
-def impartial_columns(
+def out_of_fold_columns(
     features: Features, part: npt.NDArray[np.int64], on_share: Callable[[float], None] = lambda _: None
 ) -> tuple[list[str], Matrix]:
     """Return the evidence of the other parts about every known fact, and the names of its columns.
@@ -45,8 +45,8 @@ def impartial_columns(
         parts = int(part.max(initial=0)) + 1
         for number in range(parts):
             held = part == number
-            others, own = graph[np.flatnonzero(~held)], graph[np.flatnonzero(held)]
-            blind = replace(features, index=FactIndex(others), tables=Tables.of(others, engine), expectation=None)
+            others, own = FactIndex(graph[np.flatnonzero(~held)]), graph[np.flatnonzero(held)]
+            blind = replace(features, index=others, tables=Tables.of(others, engine), expectation=None)
             asked = [blind.names.index(name) for name in names]
             found[held] = blind.columns(own.head, own.relation, own.tail)[:, asked]
             on_share((number + 1) / parts)
@@ -67,7 +67,7 @@ def with_expectation(
     rng = np.random.default_rng(settings.seed)
     part = rng.permutation(len(graph)) % PARTS
     alone = replace(features, backbones=(), expectation=None)
-    _, columns = impartial_columns(alone, part, lambda share: on_share(share / 2))
+    _, columns = out_of_fold_columns(alone, part, lambda share: on_share(share / 2))
     rows = np.sort(rng.permutation(len(graph))[:MOST])
     trees = replace(settings, iterations=settings.expectation_trees, leaves=LEAVES, learning_rate=RATE)
     return replace(features, expectation=grow("squared_error", columns[rows], graph.confidence[rows], trees))

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from ukge.evidence.bounds import Bounds
 from ukge.evidence.features import Features
-from ukge.evidence.head import Head
-from ukge.evidence.ranking import RankHead
+from ukge.evidence.ranking import CandidateRanker
+from ukge.evidence.regressor import ConfidenceRegressor
 from ukge.evidence.settings import EvidenceSettings
+from ukge.graph.dataset import Dataset
 
 if TYPE_CHECKING:
     from ukge.evidence.storage import StoredParts
@@ -20,11 +21,13 @@ class Parts:
     """Evidence that was fitted. `StoredParts` of a file have the same names, and are read when they are asked for."""
 
     features: Features
-    head: Head
+    regressor: ConfidenceRegressor
     bounds: Bounds
     bounds_if_held: Bounds
-    rank_head: RankHead | None
+    ranker: CandidateRanker | None
     settings: EvidenceSettings
+    dataset: Dataset
+    """what it belongs to: the known facts are its training facts"""
     notes: tuple[str, ...] = ()
 
     @classmethod

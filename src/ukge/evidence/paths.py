@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from ukge.evidence.index import Asked, FactIndex
+from ukge.evidence.batch import FactBatch
+from ukge.evidence.kernels import kernel, prange
+from ukge.graph.index import FactIndex
 from ukge.graph.keys import Keys
 from ukge.graph.vocabulary import Vocabulary
 from ukge.logic.rules import Rule
@@ -39,11 +40,15 @@ CHUNK = 256
 SKEW = 16
 """How many times longer one list of neighbours must be to be searched instead of read."""
 
+FACT, STEP = 1e-5, 5e-7
+"""Seconds that a fact, and a neighbour that is looked at, takes without the compiler."""
+
 
 @dataclass(frozen=True, eq=False)
 class PathRules:
     """Rules whose body is a walk of two steps from the head's subject to its object, by (r, p, p').
 
+    Of a relation r without a direction, a rule is the same from both ends and stands under the lower of its two keys.
     `shown` and `implied` are Σ min(body, head) and Σ body over the facts a rule implies: what its weight rests on.
     Bodies are made of facts with a confidence above `strong`.
     """
@@ -55,11 +60,18 @@ class PathRules:
     strong: float
 
     @classmethod
-    def of(cls, scored: Sequence[ScoredRule], prior: Prior, strong: float, relations: Vocabulary) -> PathRules:
+    def of(
+        cls,
+        scored: Sequence[ScoredRule],
+        prior: Prior,
+        strong: float,
+        relations: Vocabulary,
+        undirected: Sequence[str] = (),
+    ) -> PathRules:
         """Take the rules of two body atoms that form a walk; others are left to other evidence."""
         found: dict[int, ScoredRule] = {}
         for one in scored:
-            key = walk_key(one.rule, relations)
+            key = walk_key(one.rule, relations, undirected)
             if key is not None:
                 found.setdefault(key, one)
         keys = np.array(sorted(found), dtype=np.int64)
@@ -87,26 +99,41 @@ class PathRules:
         return table
 
 
-def walk_key(rule: Rule, relations: Vocabulary) -> int | None:
-    """Return (r·2R + p)·2R + p' of a rule p(A, Z) & p'(Z, B) → r(A, B); None for a rule of another shape."""
+def inverse_steps(undirected: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
+    """Return each step as it is from the other end: R + r for r, r for R + r, and r itself without a direction."""
+    n = len(undirected)
+    forth = np.arange(n, dtype=np.int32)
+    return np.concatenate([np.where(undirected, forth, forth + np.int32(n)), forth])
+
+
+def walk_key(rule: Rule, relations: Vocabulary, undirected: Sequence[str] = ()) -> int | None:
+    """Return (r·2R + p)·2R + p' of a rule p(A, Z) & p'(Z, B) → r(A, B); None for a rule of another shape.
+
+    A rule that concludes an undirected relation has two such keys, one from each end: it gets the lower one.
+    """
     ids = [relations.index.get(name) for name in rule.relations]
     if len(rule.body) != 2 or len(rule.variables) != 3 or rule.negated or None in ids:
         return None
     subject, target = rule.head.subject, rule.head.object
     steps: dict[str, int] = {}
+    turns = {name: name not in undirected for name in rule.relations}
     for atom, relation in zip(rule.body, ids, strict=False):
         ends = (atom.subject, atom.object)
         if subject in ends and target not in ends:
-            steps["first"] = int(relation or 0) + len(relations) * (atom.object == subject)
+            steps["first"] = int(relation or 0) + len(relations) * (atom.object == subject and turns[atom.relation])
         elif target in ends and subject not in ends:
-            steps["second"] = int(relation or 0) + len(relations) * (atom.subject == target)
+            steps["second"] = int(relation or 0) + len(relations) * (atom.subject == target and turns[atom.relation])
     if len(steps) != 2 or ids[-1] is None:
         return None
     wide = 2 * len(relations)
-    return (ids[-1] * wide + steps["first"]) * wide + steps["second"]
+    key = (ids[-1] * wide + steps["first"]) * wide + steps["second"]
+    if turns[rule.head.relation]:
+        return key
+    inverse = inverse_steps(np.array([name in undirected for name in relations]))
+    return min(key, int((ids[-1] * wide + inverse[steps["second"]]) * wide + inverse[steps["first"]]))
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel()
 def rule_at(table, key, wanted):  # type: ignore[no-untyped-def]
     """Return the place of a rule by its key, −1 if there is none."""
     if len(table) > 0:
@@ -115,7 +142,16 @@ def rule_at(table, key, wanted):  # type: ignore[no-untyped-def]
     return at if at < len(key) and key[at] == wanted else -1
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel()
+def rule_key(r, first, second, inverse, both_ways, wide):  # type: ignore[no-untyped-def]
+    """Return the key of the rules that a walk of two steps is a body of: without a direction, the lower of the two."""
+    key = (np.int64(r) * wide + first) * wide + second
+    if both_ways:
+        key = min(key, (np.int64(r) * wide + inverse[second]) * wide + inverse[first])
+    return key
+
+
+@kernel()
 def _seek(entity, begin, end, wanted):  # type: ignore[no-untyped-def]
     """Return the first place from `begin` on whose entity is not below `wanted`, by steps that double."""
     step = 1
@@ -131,18 +167,19 @@ def _seek(entity, begin, end, wanted):  # type: ignore[no-untyped-def]
     return low
 
 
-@nb.njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def _fill(  # type: ignore[no-untyped-def] # noqa: PLR0912, PLR0915
-    head, relation, tail, own, best_confidence,
+    head, relation, tail, own, own_confidence, undirected, inverse,
     links, near, first, surest, step, rarity, confidence, n_relations,
     table, key, shown, implied, prior_mean, prior_strength, strong, out,
 ):  # fmt: skip
     n, wide = len(head), 2 * n_relations
-    for chunk in nb.prange((n + CHUNK - 1) // CHUNK):
+    for chunk in prange((n + CHUNK - 1) // CHUNK):
         truest = np.zeros(len(key), dtype=np.float64)
         fired = np.zeros(len(key), dtype=np.int64)
         for q in range(chunk * CHUNK, min(n, (chunk + 1) * CHUNK)):
             h, r, t, mine = head[q], relation[q], tail[q], own[q]
+            both_ways = undirected[r]
             i, i_end, j, j_end = links[h], links[h + 1], links[t], links[t + 1]
             n_h, n_t = i_end - i, j_end - j
             skewed = n_h > SKEW * n_t or n_t > SKEW * n_h
@@ -175,8 +212,7 @@ def _fill(  # type: ignore[no-untyped-def] # noqa: PLR0912, PLR0915
                         body = c + d - 1.0
                         if d <= strong or body <= 0.0:
                             continue
-                        onwards = step[b] + n_relations if step[b] < n_relations else step[b] - n_relations
-                        wanted = (np.int64(r) * wide + step[a]) * wide + onwards
+                        wanted = rule_key(r, step[a], inverse[step[b]], inverse, both_ways, wide)
                         rule = rule_at(table, key, wanted)
                         if rule >= 0:
                             if truest[rule] == 0.0:
@@ -190,7 +226,7 @@ def _fill(  # type: ignore[no-untyped-def] # noqa: PLR0912, PLR0915
                 truest[rule] = 0.0
                 has, of = shown[rule], implied[rule]
                 if mine >= 0:  # the fact itself is one of those the rule's weight rests on
-                    has, of = max(has - min(body, best_confidence[q]), 0.0), max(of - body, 0.0)
+                    has, of = max(has - min(body, own_confidence[q]), 0.0), max(of - body, 0.0)
                 trust = body * (has + prior_strength * prior_mean) / (of + prior_strength)
                 missed *= 1.0 - trust
                 best = max(best, trust)
@@ -213,16 +249,25 @@ def path_columns(
     index: FactIndex,
     rules: PathRules,
     table: npt.NDArray[np.int32],
-    asked: Asked,
+    inverse: npt.NDArray[np.int32],
+    asked: FactBatch,
     out: npt.NDArray[np.float32],
 ) -> None:
-    """Fill the columns `NAMES`; `table` is that of the rules."""
+    """Fill the columns `NAMES`; `table` is that of the rules, and `inverse` the steps from the other end.
+
+    A walk leads over a third entity, so no fact is part of one between its own ends. Only the weights of rules rest on
+    the facts that they conclude: from these what the fact itself added is taken out.
+    """
     near = index.neighbours
-    confidence = index.confidence[np.maximum(asked.own, 0)] if len(index.confidence) else np.zeros(len(asked.own))
+    confidence = np.append(index.triples.mean, 0.0)[asked.own] if (asked.own >= 0).any() else np.zeros(len(asked.own))
     found = np.empty((len(asked.head), len(NAMES)), dtype=np.float32)  # in one piece: kernels are compiled for that
-    _fill(
+    n_head, n_tail = (near.links[entity + 1] - near.links[entity] for entity in (asked.head, asked.tail))
+    steps = int(np.minimum(n_head + n_tail, 2 * SKEW * np.minimum(n_head, n_tail)).sum())
+    _fill.within(FACT * len(asked.head) + STEP * steps)(
         *asked,
         confidence,
+        index.graph.undirected_relations,
+        inverse,
         near.links,
         near.near,
         near.first,

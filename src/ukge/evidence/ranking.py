@@ -1,4 +1,4 @@
-"""Ranking with evidence: a head for candidates, fitted to the candidates of validation queries."""
+"""Ranking with evidence: trees for candidates, fitted to the candidates of validation queries."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.evidence.boosting import grow
-from ukge.evidence.candidates import Asking, Candidates, Side, propose
+from ukge.evidence.candidates import Candidates, propose
 from ukge.evidence.features import Features
-from ukge.evidence.head import Head
+from ukge.evidence.regressor import ConfidenceRegressor
 from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.trees import Floats, Matrix, Trees
+from ukge.graph.index import FactIndex
+from ukge.graph.keys import contains
+from ukge.graph.queries import SIDES, Places, Queries, Side
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids
-
-SIDES: tuple[Side, Side] = ("tail", "head")
 
 QUERIES = 128
 """Queries whose all-entity scores are held at once."""
@@ -34,105 +35,119 @@ TIED = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class RankHead:
+class CandidateRanker:
     """How likely a candidate is an answer among candidates that all look likely.
 
-    The negatives of a head for confidences are mostly easy; among the best candidates of a query nearly all are false,
-    and only a head that saw such candidates tells them apart.
+    The negatives of trees for confidences are mostly easy; among the best candidates of a query nearly all are false,
+    and only trees that saw such candidates tell them apart.
     """
 
     trees: Trees
     top: int
 
-    def scores(self, features: Features, asking: Asking, head: Head) -> npt.NDArray[np.float32]:
-        """Return for each query a score of every entity; `head` says how confident an answer is if it is one.
+    def scores(self, features: Features, queries: Queries, regressor: ConfidenceRegressor) -> npt.NDArray[np.float32]:
+        """Return for each query a score of every entity; `regressor` says how confident an answer is if it is one.
 
         A known answer has the mean of its confidences, a candidate its expected confidence, and the others are below;
         answers with the same score are in the order of the first model.
         """
-        out = np.empty((len(asking), features.index.n_entities), dtype=np.float32)
-        for block in blocks(len(asking)):
-            part = Asking(asking.side, asking.given[block], asking.relation[block])
+        out = np.empty((len(queries), features.index.n_entities), dtype=np.float32)
+        for block in blocks(len(queries)):
+            part = queries[block]
             models = model_scores(features, part)
             standing = _standing(models[0]) if models else np.zeros((len(part), features.index.n_entities))
             found, columns = judged_candidates(features, part, models, self.top)
-            query = np.concatenate([found.query, found.known_query])
-            entity = np.concatenate([found.entity, found.known_entity])
-            score = np.concatenate([self.judge(columns, head), found.known_confidence])
+            query = np.concatenate([found.query, found.known.query])
+            entity = np.concatenate([found.entity, found.known.entity])
+            score = np.concatenate([self.judge(columns, regressor), found.known.confidence])
             rows = out[block]
             rows[:] = BENEATH * (1.0 - standing)
             rows[query, entity] = score + TIED * _places(query, standing[query, entity])
         return out
 
-    def judge(self, columns: Matrix, head: Head) -> Floats:
+    def judge(self, columns: Matrix, regressor: ConfidenceRegressor) -> Floats:
         """Return the expected confidence of candidates: that of an answer × the chance of being one."""
         odds = HELD_BACK * np.exp(self.trees.predict(columns))
-        return odds / (1.0 + odds) * head.predict(columns, assume_holds=True)
+        return odds / (1.0 + odds) * regressor.predict(columns, assume_holds=True)
 
 
-def fit_rank_head(
+def fit_ranker(
     features: Features,
     val: UncertainGraph,
     settings: EvidenceSettings,
     on_share: Callable[[float], None] = lambda _: None,
-) -> RankHead | None:
-    """Fit a head to the candidates of validation queries of both sides; None without queries, or without answers."""
+) -> CandidateRanker | None:
+    """Fit trees to the candidates of validation queries of both sides; None without queries, or without answers."""
     if settings.rank_queries == 0:
         return None
     rng = np.random.default_rng(settings.seed)
+    index = FactIndex(val)
     parts: list[Matrix] = []
-    gains: list[Floats] = []
+    truth: list[npt.NDArray[np.bool_]] = []
     for side in SIDES:
-        given, answer = (val.head, val.tail) if side == "tail" else (val.tail, val.head)
-        key = val.relation.astype(np.int64) * val.n_entities + given
-        distinct, query = np.unique(key, return_inverse=True)
-        chosen = np.sort(rng.permutation(len(distinct))[: settings.rank_queries])
-        relation, entity = np.divmod(distinct[chosen], val.n_entities)
-        asking = Asking(side, entity.astype(np.int32), relation.astype(np.int32))
-        number = np.full(len(distinct), -1, dtype=np.int64)
-        number[chosen] = np.arange(len(chosen))
-        true_key = number[query] * val.n_entities + answer
-        for block in blocks(len(asking)):
-            part = Asking(side, asking.given[block], asking.relation[block])
+        given, relation = _queries(index, side)
+        chosen = np.sort(rng.permutation(len(given))[: settings.rank_queries])
+        queries = Queries.of(side, given[chosen], relation[chosen])
+        for block in blocks(len(queries)):
+            part = queries[block]
             found, columns = judged_candidates(features, part, model_scores(features, part), settings.rank_candidates)
             parts.append(columns)
-            own = (found.query + block.start) * val.n_entities + found.entity
-            gains.append(_gains(own, true_key, val.confidence))
-            on_share(0.3 * (SIDES.index(side) + block.stop / len(asking)) / len(SIDES))
-    every, gain = np.concatenate(parts), np.concatenate(gains)
-    true = gain > 0
+            answers = index.answers(part)
+            asked, answered = (each.query * val.n_entities + each.entity for each in (found, answers))
+            truth.append(contains(answered[answers.confidence > 0], asked))
+            on_share(0.3 * (SIDES.index(side) + block.stop / len(queries)) / len(SIDES))
+    every, true = np.concatenate(parts), np.concatenate(truth)
     if not true.any() or true.all():
         return None
-    return RankHead(grow("log_loss", every, true, settings), settings.rank_candidates)
+    return CandidateRanker(grow("log_loss", every, true, settings), settings.rank_candidates)
+
+
+def _queries(index: FactIndex, side: Side) -> tuple[Places, Places]:
+    """Return entity and relation of the queries that known facts answer; without a direction, of one side only."""
+    keys = index.by_query.keys if side == "tail" else index.by_inverse_query.keys
+    relation, given = np.divmod(keys, index.n_entities)
+    kept = ~index.graph.undirected_relations[relation] if side == "head" else slice(None)
+    return given[kept], relation[kept]
 
 
 def judged_candidates(
-    features: Features, asking: Asking, scores: list[npt.NDArray[np.float32]], top: int
+    features: Features, queries: Queries, scores: list[npt.NDArray[np.float32]], top: int
 ) -> tuple[Candidates, Matrix]:
     """Return candidates, and what there is to judge them by; the scores of known answers are overwritten.
 
     Beside the evidence that is how each model sees a candidate among all entities: its rank, how far its score is
-    behind that of the best unknown entity, and how many deviations above the mean. The last column is the side.
+    behind that of the best unknown entity, and how many deviations above the mean. The last column is the side: without
+    a direction there is only one.
     """
     moments = [(each.mean(axis=1), each.std(axis=1)) for each in scores]
-    found = propose(features, asking, scores, top)
-    query, parts = found.query, [features.columns(*asking.facts(found.query, found.entity)), found.place]
+    found = propose(features, queries, scores, top)
+    query, parts = found.query, [features.columns(*queries.facts(found.query, found.entity)), found.place]
     for each, (mean, spread) in zip(scores, moments, strict=True):
         score = each[query, found.entity]
         parts.append(
             np.stack([each.max(axis=1)[query] - score, (score - mean[query]) / (spread[query] + 1e-9)], axis=1)
         )
-    parts.append(np.full((len(query), 1), asking.side == "head", dtype=np.float32))
+    from_tail = np.full(len(query), queries.side == "head")
+    from_tail &= ~features.index.graph.undirected_relations[queries.relation[query]]
+    parts.append(from_tail[:, None].astype(np.float32))
     return found, np.concatenate(parts, axis=1, dtype=np.float32)
 
 
-def model_scores(features: Features, asking: Asking) -> list[npt.NDArray[np.float32]]:
-    """Return the scores of every entity by each model."""
-    given, relation = asking.given.astype(np.int64), asking.relation.astype(np.int64)
+def model_scores(features: Features, queries: Queries) -> list[npt.NDArray[np.float32]]:
+    """Return the scores of every entity by each model; facts without a direction are scored as they are stored."""
+    given, relation = queries.given.astype(np.int64), queries.relation.astype(np.int64)
     models = [each.model for each in features.backbones]
-    if asking.side == "tail":
-        return [model.tail_scores(given, relation) for model in models]
-    return [model.head_scores(relation, given) for model in models]
+    if queries.side == "tail":
+        found = [model.tail_scores(given, relation) for model in models]
+    else:
+        found = [model.head_scores(relation, given) for model in models]
+    turned = np.flatnonzero(features.index.graph.undirected_relations[relation])
+    if len(turned):
+        below = np.arange(features.index.n_entities) < given[turned, None]
+        for model, scores in zip(models, found, strict=True):
+            as_tail = model.tail_scores(given[turned], relation[turned])
+            scores[turned] = np.where(below, model.head_scores(relation[turned], given[turned]), as_tail)
+    return found
 
 
 def blocks(n: int) -> Iterator[slice]:
@@ -141,9 +156,9 @@ def blocks(n: int) -> Iterator[slice]:
         yield slice(begin, min(begin + QUERIES, n))
 
 
-def rank_head_from(arrays: Mapping[str, npt.NDArray[Any]], top: int) -> RankHead | None:
-    """Make a head of stored trees; None if none were stored."""
-    return RankHead(Trees.from_arrays(arrays), top) if arrays else None
+def ranker_from(arrays: Mapping[str, npt.NDArray[Any]], top: int) -> CandidateRanker | None:
+    """Make a ranker of stored trees; None if none were stored."""
+    return CandidateRanker(Trees.from_arrays(arrays), top) if arrays else None
 
 
 def _standing(scores: npt.NDArray[np.float32]) -> Floats:
@@ -160,15 +175,6 @@ def _places(query: npt.NDArray[np.int64], standing: Floats) -> Floats:
     place = np.empty(len(query))
     place[order] = np.arange(len(query)) - np.repeat(np.cumsum(size) - size, size)
     return place / size[query]
-
-
-def _gains(keys: npt.NDArray[np.int64], true_key: npt.NDArray[np.int64], confidence: Floats) -> Floats:
-    asked = true_key >= 0
-    distinct, at = np.unique(true_key[asked], return_inverse=True)
-    mean = np.bincount(at, weights=confidence[asked]) / np.bincount(at)
-    place = np.searchsorted(distinct, keys)
-    place[place == len(distinct)] = 0
-    return np.where(distinct[place] == keys, mean[place], 0.0)
 
 
 def ranked(scores: npt.NDArray[np.float32], k: int, without: Ids | None = None) -> Ids:

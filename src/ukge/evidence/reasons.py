@@ -10,10 +10,12 @@ import numpy as np
 
 from ukge.evidence import pairs
 from ukge.evidence.backbones import MOST, Backbone
+from ukge.evidence.batch import FactBatch
 from ukge.evidence.features import EXPECTED, Features
-from ukge.evidence.index import Asked, Places
+from ukge.evidence.lookup import find
 from ukge.evidence.walks import Walks
-from ukge.graph.uncertain import Fact
+from ukge.graph.fact import Fact
+from ukge.graph.queries import SIDES, Places, Side
 from ukge.graph.vocabulary import Ids
 
 SHOWN = 3
@@ -43,13 +45,21 @@ _SUBJECT = {column: subject for subject, columns in SUBJECTS.items() for column 
 
 @dataclass(frozen=True)
 class Reason:
-    """One thing that moved a confidence, by how much, and the known facts (and the rule) it rests on."""
+    """One thing that moved a confidence, by how much, and the known facts (and the rule) it rests on.
+
+    Where nothing is fitted that could say by how much, there is no contribution.
+    """
 
     kind: str
     sentence: str
-    contribution: float
+    contribution: float | None
     facts: tuple[Fact, ...] = ()
     rule: str | None = None
+
+    @property
+    def weight(self) -> float:
+        """How far it moved the confidence, up or down."""
+        return abs(self.contribution or 0.0)
 
 
 def subject_of(column: str) -> str:
@@ -58,7 +68,10 @@ def subject_of(column: str) -> str:
 
 
 class Witness:
-    """One fact beside everything that is known: says what each part of its evidence rests on."""
+    """One fact, as the graph would hold it, beside everything that is known: says what its evidence rests on.
+
+    `own` is its place among the distinct known facts if it does not count for itself, else −1.
+    """
 
     def __init__(self, features: Features, fact: tuple[int, int, int], values: Mapping[str, float], own: int) -> None:
         self._features = features
@@ -78,9 +91,9 @@ class Witness:
         """Return the reason that moved the confidence most; those that cannot be it are not worked out."""
         told: list[Reason] = []
         for most, tell in sorted(self._tellers(parts), key=lambda teller: -teller[0]):
-            if told and abs(told[0].contribution) >= most:
+            if told and told[0].weight >= most:
                 break
-            told = [max([*told, *tell()], key=lambda reason: abs(reason.contribution))]
+            told = [max([*told, *tell()], key=lambda reason: reason.weight)]
         return told[0]
 
     def _tellers(self, parts: Mapping[str, float]) -> list[tuple[float, Callable[[], list[Reason]]]]:
@@ -92,7 +105,7 @@ class Witness:
         ]
         simple: dict[str, Callable[[], tuple[str, tuple[Fact, ...]]]] = {}
         if self._features.backbones:
-            simple |= {f"analogue {side}": partial(self._analogue, side) for side in ("tail", "head")}
+            simple |= {f"analogue {side}": partial(self._analogue, side) for side in SIDES}
         simple |= {
             "neighbours": self._neighbours,
             "query": partial(self._query, "tail"),
@@ -130,19 +143,22 @@ class Witness:
         return head, relation, tail
 
     def _quote(self, rows: Sequence[int]) -> tuple[Fact, ...]:
-        return tuple(self._index.graph[int(row)] for row in rows)
+        return tuple(self._index.named(row) for row in rows)
 
-    def _rows(self, begin: Places, end: Places, rows: Places) -> list[int]:
-        return [int(row) for row in rows[int(begin[0]) : int(end[0])] if row != self._own]
+    def _counted(self, rows: Places) -> list[int]:
+        """Return the rows that count: all but the fact's own, if it does not count for itself."""
+        return [int(row) for row in rows if self._own < 0 or self._index.fact[row] != self._own]
 
     def _pair(self, parts: Mapping[str, float]) -> list[Reason]:
         """Facts between the same two entities, each with its share of what the columns about the pair did."""
         head, _, tail = self._ids()
-        ranges = self._index.pair_ranges(head, tail)
+        ranges = [int(each[0]) for each in pairs.pair_ranges(self._index, head, tail)]
+        undirected = self._index.graph.undirected_relations
         steps = [
             (row, side)
             for side in range(2)
-            for row in self._rows(ranges[2 * side], ranges[2 * side + 1], self._index.by_pair.rows)
+            for row in self._counted(self._index.by_pair.rows[ranges[2 * side] : ranges[2 * side + 1]])
+            if side == 0 or not undirected[self._index.relation[row]]
         ]
         if not steps:
             said = f"No other fact links {self._names[0]} and {self._names[2]}."
@@ -180,16 +196,12 @@ class Witness:
 
     def _strength(self, row: int, side: int) -> float:
         """Return how often facts of a step come with facts of this relation."""
-        tables, n = self._features.tables, self._index.n_relations
+        implied, n = self._features.tables.implications, self._index.n_relations
         other = int(self._index.relation[row])
-        wanted = self._relation * 2 * n + other + side * n
-        key = tables.implications.key
-        at = int(np.searchsorted(key, wanted))
-        if at == len(key) or key[at] != wanted:
+        at = int(find(implied.key, np.array([self._relation * 2 * n + other + side * n]))[0])
+        if at < 0:
             return 0.0
-        place = int(tables.by_relation.find(np.array([other], dtype=np.int64))[0])
-        count = int(tables.by_relation.count[place]) if place >= 0 else 0
-        return min(float(tables.implications.sums[at, 0]) / max(count, 1), 1.0)
+        return min(float(implied.sums[at, 0]) / max(int(self._features.rows_of_relation[other]), 1), 1.0)
 
     def _rules(self, part: float) -> list[Reason]:
         """Ground rules that conclude the fact, each with the share of its trust."""
@@ -218,7 +230,7 @@ class Witness:
             facts,
         )
 
-    def _query(self, side: str) -> tuple[str, tuple[Fact, ...]]:
+    def _query(self, side: Side) -> tuple[str, tuple[Fact, ...]]:
         """What is known of (h, r, ?) if `side` is "tail", else of (?, r, t)."""
         rows = self._answers(side)
         given = self._names[0] if side == "tail" else self._names[2]
@@ -231,27 +243,26 @@ class Witness:
         said = f"{known} of {self._names[1]} with {given} as {place}: confidence {mean:.2f} on average."
         return said, self._quote(surest[:SHOWN])
 
-    def _answers(self, side: str, most: int | None = None) -> list[int]:
+    def _answers(self, side: Side, most: int | None = None) -> list[int]:
         """Return the rows with known answers of (h, r, ?) or of (?, r, t); of more than `most`, some at equal steps."""
         head, relation, tail = self._ids()
         groups, given = (self._index.by_query, head) if side == "tail" else (self._index.by_inverse_query, tail)
-        begin, end = groups.find(self._index.query_keys(given, relation))
-        rows = groups.rows[int(begin[0]) : int(end[0])]
-        return [int(row) for row in rows[:: max(1, len(rows) // (most or len(rows) or 1))] if row != self._own]
+        rows = groups.of_key(int(self._index.query_keys(given, relation)[0]))
+        return self._counted(rows[:: max(1, len(rows) // (most or len(rows) or 1))])
 
-    def _analogue(self, side: str) -> tuple[str, tuple[Fact, ...]]:
+    def _analogue(self, side: Side) -> tuple[str, tuple[Fact, ...]]:
         """The known answer that is nearest in embedding space, as the columns of agreement compare them."""
-        directions, graph = self._features.backbones[0].directions, self._index.graph
-        asked, column = (self._tail, graph.tail) if side == "tail" else (self._head, graph.head)
+        backbone, index = self._features.backbones[0], self._index
+        asked, column = (self._tail, index.tail) if side == "tail" else (self._head, index.head)
         rows = self._answers(side, MOST)
         if not rows:
             return f"There is no other {side} to compare {self._name(side)} with.", ()
-        likeness = directions[column[rows]] @ directions[asked]
+        likeness = backbone.directions_of(column[rows]) @ backbone.directions_of(np.array([asked]))[0]
         nearest = int(np.argmax(likeness))
         facts = self._quote([rows[nearest]])
-        if column[rows[nearest]] == asked:  # it is an observed fact, and not left out
+        if column[rows[nearest]] == asked:  # it is an observed fact that counts for itself
             return f"The fact itself is known: {_said(facts[0])}.", facts
-        other = facts[0].tail if side == "tail" else facts[0].head
+        other = index.graph.entities[int(column[rows[nearest]])]
         return f"{self._name(side)} is like {other} (similarity {likeness[nearest]:.2f}): {_said(facts[0])}.", facts
 
     def _name(self, side: str) -> str:
@@ -276,10 +287,11 @@ def _alone(subject: str, told: Callable[[], tuple[str, tuple[Fact, ...]]], contr
 
 
 def witness(
-    features: Features, asked: Asked, row: int, columns: np.ndarray[tuple[int, int], np.dtype[np.float32]]
+    features: Features, asked: FactBatch, row: int, columns: np.ndarray[tuple[int, int], np.dtype[np.float32]]
 ) -> Witness:
     """Return the witness of one of the facts asked about."""
-    fact = int(asked.head[row]), int(asked.relation[row]), int(asked.tail[row])
+    head, relation, tail = features.index.graph.as_stored(*(column[row : row + 1] for column in asked[:3]))
+    fact = int(head[0]), int(relation[0]), int(tail[0])
     values = dict(zip(features.names, columns[row].tolist(), strict=True))
     return Witness(features, fact, values, int(asked.own[row]))
 

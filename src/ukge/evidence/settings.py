@@ -1,4 +1,4 @@
-"""What may be chosen when evidence is gathered and a head is fitted."""
+"""What may be chosen when evidence is gathered and trees are fitted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Error = Literal["squared", "absolute"]
 ERRORS: tuple[Error, Error] = ("squared", "absolute")
 
 MIXTURE: Mapping[str, float] = {"paper": 0.5, "degree": 0.2, "range": 0.1, "uniform": 0.1, "other-relation": 0.1}
-"""Shares of the kinds of negative links. A head that sees one kind alone fails on the others."""
+"""Shares of the kinds of negative links. Trees that see one kind alone fail on the others."""
 
 
 def as_error(name: str) -> Error:
@@ -25,8 +25,8 @@ def as_error(name: str) -> Error:
     raise ConfigError(f"unknown error {name!r}", hint=f"Known: {', '.join(ERRORS)}.")
 
 
-class HeadChanges(TypedDict, total=False):
-    """Settings of a head, as keywords: what they mean stands at `EvidenceSettings`."""
+class RegressorChanges(TypedDict, total=False):
+    """Settings of the trees, as keywords: what they mean stands at `EvidenceSettings`."""
 
     error: Error
     seed: int
@@ -41,8 +41,8 @@ class HeadChanges(TypedDict, total=False):
     rank_candidates: int
 
 
-class Changes(HeadChanges, total=False):
-    """Settings of the gathering and of a head, as keywords."""
+class Changes(RegressorChanges, total=False):
+    """Settings of the gathering and of the trees, as keywords."""
 
     expectation_trees: int
     strong: float
@@ -51,10 +51,10 @@ class Changes(HeadChanges, total=False):
 
 @dataclass(frozen=True, slots=True)
 class EvidenceSettings:
-    """Choices of the head; the defaults were chosen on the validation facts of the three benchmark graphs."""
+    """Choices of the trees; the defaults were chosen on the validation facts of the three benchmark graphs."""
 
     error: Error = "squared"
-    """what the head makes small: the squared or the absolute error"""
+    """what the trees make small: the squared or the absolute error"""
     seed: int = 0
     """seed of negative links, folds and trees"""
     negatives: Mapping[str, float] = field(default_factory=lambda: dict(MIXTURE))
@@ -64,7 +64,7 @@ class EvidenceSettings:
     negatives_may_hold: bool = False
     """draw negative links without a look at the facts, as those of the paper's test sets were: some are facts"""
     iterations: int = 200
-    """trees of each part of the head"""
+    """trees of each part"""
     expectation_trees: int = 200
     """trees that learn from the known facts what their evidence means; 0 for none"""
     learning_rate: float = 0.08
@@ -79,7 +79,7 @@ class EvidenceSettings:
     """share of a rule's implied facts that must be observed"""
 
     rank_queries: int = 1_500
-    """validation queries of each side that the head for ranking learns from"""
+    """validation queries of each side that the trees for ranking learn from"""
     rank_candidates: int = 50
     """candidates that each model, and the graph, propose for a query"""
 
@@ -90,7 +90,7 @@ class EvidenceSettings:
             if share < 0:
                 raise ConfigError(f"the share of negative links of kind {kind} is {share:g}", hint="Give 0 or more.")
         if not sum(self.negatives.values()) > 0:
-            raise ConfigError("a head needs negative links to learn from", hint="Give a kind a share above 0.")
+            raise ConfigError("evidence needs negative links to learn from", hint="Give a kind a share above 0.")
         if self.folds < 2:
             raise ConfigError(f"validation facts are cut into 2 folds or more, not {self.folds}")
         if self.iterations < 1 or self.leaves < 2 or self.learning_rate <= 0 or self.negatives_per_fact <= 0:

@@ -6,11 +6,15 @@ branches, in the shares of the facts that the tree was grown on.
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from ukge.evidence import few_rows
 from ukge.evidence.bit_vector_trees import goes_right
+from ukge.evidence.kernels import compiler_pays, kernel, prange
 from ukge.evidence.trees import Floats, Matrix, Trees
+
+LEAF = 1e-6
+"""Seconds that a row takes for a node of a tree without the compiler."""
 
 
 def expected_value(trees: Trees) -> float:
@@ -26,6 +30,8 @@ def expected_value(trees: Trees) -> float:
 
 def contributions(trees: Trees, columns: Matrix) -> Floats:
     """Return the Shapley value of every column for each row; with `expected_value` they add up to the prediction."""
+    if not compiler_pays(LEAF * len(columns) * len(trees.step)):
+        return few_rows.contributions(trees, columns)
     out = np.zeros(columns.shape, dtype=np.float64)
     rows = np.ascontiguousarray(columns, dtype=np.float32)
     walk = (trees.root, trees.depth, trees.feature, trees.threshold, trees.left, trees.step, trees.missing_left)
@@ -33,7 +39,7 @@ def contributions(trees: Trees, columns: Matrix) -> Floats:
     return out
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel()
 def _extend(feature, zero, one, weight, at, length, share_zero, share_one, column):  # type: ignore[no-untyped-def]
     feature[at + length], zero[at + length], one[at + length] = column, share_zero, share_one
     weight[at + length] = 1.0 if length == 0 else 0.0
@@ -42,7 +48,7 @@ def _extend(feature, zero, one, weight, at, length, share_zero, share_one, colum
         weight[at + i] = share_zero * weight[at + i] * (length - i) / (length + 1)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel()
 def _unwind(feature, zero, one, weight, at, length, place):  # type: ignore[no-untyped-def]
     share_one, share_zero = one[at + place], zero[at + place]
     following = weight[at + length]
@@ -57,7 +63,7 @@ def _unwind(feature, zero, one, weight, at, length, place):  # type: ignore[no-u
         feature[at + i], zero[at + i], one[at + i] = feature[at + i + 1], zero[at + i + 1], one[at + i + 1]
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel()
 def _unwound_sum(zero, one, weight, at, length, place):  # type: ignore[no-untyped-def]
     share_one, share_zero = one[at + place], zero[at + place]
     following, total = weight[at + length], 0.0
@@ -71,7 +77,7 @@ def _unwound_sum(zero, one, weight, at, length, place):  # type: ignore[no-untyp
     return total
 
 
-@nb.njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def _shap(  # type: ignore[no-untyped-def]
     columns, root, depth, split, threshold, left, step, missing_left, category, bits, value, count, out
 ):
@@ -79,7 +85,7 @@ def _shap(  # type: ignore[no-untyped-def]
     for tree in range(len(depth)):
         deepest = max(deepest, depth[tree])
     wide = deepest + 2
-    for row in nb.prange(len(columns)):
+    for row in prange(len(columns)):
         x = columns[row]
         # One path of columns per level of the tree, each a copy of the one above with a column more.
         size = (deepest + 2) * wide

@@ -13,7 +13,7 @@ import numpy as np
 
 from ukge.errors import ConfigError, DataError
 from ukge.evidence.boosting import grow
-from ukge.evidence.head import Examples, even_weights
+from ukge.evidence.regressor import Examples, even_weights
 from ukge.evidence.trees import Floats, Trees
 
 if TYPE_CHECKING:
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class StrongHead:
+class StrongClassifier:
     """Says how likely facts have a confidence above `tau`, links that may be false among them."""
 
     evidence: Evidence
     trees: Trees
     tau: float
 
-    def chance(self, facts: Facts, *, leave_out: bool = False) -> Floats:
-        """Return the chance of each fact to be a strong one; `leave_out` as in `Evidence.predict`."""
+    def chance(self, facts: Facts, *, count_itself: bool = False) -> Floats:
+        """Return the chance of each fact to be a strong one; `count_itself` as in `Evidence.predict`."""
         ids = self.evidence.ids(facts)
-        own = self.evidence.own_rows(*ids) if leave_out else None
-        return 1.0 / (1.0 + np.exp(-self.trees.predict(self.evidence.evidence.columns(*ids, own))))
+        own = None if count_itself else self.evidence.own_facts(*ids)
+        return 1.0 / (1.0 + np.exp(-self.trees.predict(self.evidence.features.columns(*ids, own))))
 
 
-def fit_strong_head(evidence: Evidence, examples: Examples, tau: float) -> StrongHead:
-    """Fit a head to strong validation facts against the weak ones and negative links."""
+def fit_strong_classifier(evidence: Evidence, examples: Examples, tau: float) -> StrongClassifier:
+    """Fit trees to strong validation facts against the weak ones and negative links."""
     if not 0.0 <= tau < 1.0:
         raise ConfigError(f"τ is {tau:g}", hint="Give a confidence of at least 0 and below 1.")
     strong = examples.confidence > tau
@@ -47,4 +47,4 @@ def fit_strong_head(evidence: Evidence, examples: Examples, tau: float) -> Stron
     both = np.concatenate([examples.facts, examples.negatives])
     truth = np.concatenate([strong, np.zeros(m, dtype=np.bool_)])
     trees = grow("log_loss", both, truth, evidence.settings, weight=even_weights(n, m))
-    return StrongHead(evidence, trees, tau)
+    return StrongClassifier(evidence, trees, tau)

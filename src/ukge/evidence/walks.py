@@ -7,6 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from ukge.evidence.features import Features
+from ukge.evidence.lookup import find
+from ukge.logic.lukasiewicz import conjunction
 from ukge.logic.rules import Atom, Rule
 
 Walk = tuple[int, int]
@@ -19,6 +21,8 @@ class Walks:
     def __init__(self, features: Features, fact: tuple[int, int, int]) -> None:
         self._rules = features.rules
         self._near = features.index.neighbours
+        self._inverse = features.inverse_step
+        self._both_ways = bool(features.index.graph.undirected_relations[fact[1]])
         self._relations = features.index.graph.relations
         self._head, self._relation, self._tail = fact
 
@@ -49,18 +53,20 @@ class Walks:
 
     def bodies(self) -> dict[int, tuple[float, Walk]]:
         """Return the truest body of each rule that concludes the fact, and its walk, by the rule's place."""
-        rules, near, n = self._rules, self._near, len(self._relations)
+        rules, near, inverse, wide = self._rules, self._near, self._inverse, 2 * len(self._relations)
+        walks = np.array(self.all, dtype=np.int64).reshape(-1, 2)
+        sure = near.confidence[walks]
+        truth = conjunction(sure[:, 0], sure[:, 1])
+        kept = (sure > rules.strong).all(axis=1) & (truth > 0.0)
+        walks, truth = walks[kept], truth[kept]
+        first, second = near.step[walks[:, 0]].astype(np.int64), inverse[near.step[walks[:, 1]]].astype(np.int64)
+        keys = (self._relation * wide + first) * wide + second
+        if self._both_ways:
+            keys = np.minimum(keys, (self._relation * wide + inverse[second].astype(np.int64)) * wide + inverse[first])
         found: dict[int, tuple[float, Walk]] = {}
-        for first, second in self.all:
-            c, d = float(near.confidence[first]), float(near.confidence[second])
-            body = c + d - 1.0
-            if c <= rules.strong or d <= rules.strong or body <= 0.0:
-                continue
-            onwards = (int(near.step[second]) + n) % (2 * n)
-            wanted = (self._relation * 2 * n + int(near.step[first])) * 2 * n + onwards
-            place = int(np.searchsorted(rules.key, wanted))
-            if place < len(rules.key) and rules.key[place] == wanted and body > found.get(place, (0.0,))[0]:
-                found[place] = body, (first, second)
+        for place, body, walk in zip(find(rules.key, keys).tolist(), truth.tolist(), walks.tolist(), strict=True):
+            if place >= 0 and body > found.get(place, (0.0,))[0]:
+                found[place] = body, (walk[0], walk[1])
         return found
 
     def rule(self, place: int) -> Rule:

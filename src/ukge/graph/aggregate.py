@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from ukge.errors import SHOWN, DataError, Problem
 from ukge.graph.columns import Confidences
+from ukge.graph.index import Triples
 from ukge.graph.uncertain import UncertainGraph
 from ukge.registry import Registry
 
@@ -34,21 +35,19 @@ class Repeats:
     @classmethod
     def of(cls, graph: UncertainGraph) -> Repeats:
         """Gather the rows of `graph` by (h, r, t)."""
-        keys = graph.keys()
-        by_key = np.argsort(keys, kind="stable")
-        ordered = keys[by_key]
-        new = np.ones(len(keys), dtype=np.bool_)
-        new[1:] = ordered[1:] != ordered[:-1]
-        first = by_key[np.flatnonzero(new)]
-        rank = np.empty(len(first), dtype=np.int64)
-        rank[np.argsort(first)] = np.arange(len(first))
-        triple = rank[np.cumsum(new) - 1]
-        counts = np.bincount(triple, minlength=len(first)).astype(np.int64)
-        order = by_key[np.argsort(triple, kind="stable")]
+        found = Triples.of_rows(graph.keys(), graph.confidence)
+        triple = np.argsort(found.first)
+        counts = found.count[triple]
+        order = found.gather(found.start[triple], found.start[triple + 1])
         return cls(graph, order, np.cumsum(counts) - counts, counts)
 
     def __len__(self) -> int:
         return len(self.starts)
+
+    @property
+    def first(self) -> Counts:
+        """The first row of each triple."""
+        return self.order[self.starts]
 
     @property
     def confidence(self) -> Confidences:
@@ -63,11 +62,12 @@ class Repeats:
 
 
 Aggregation = Callable[[Repeats], Confidences]
-AGGREGATIONS: Registry[Aggregation] = Registry("aggregation")
+AGGREGATIONS: Registry[Aggregation] = Registry("aggregation", "ukge.aggregations")
 
 
 @AGGREGATIONS.register("mean")
-def _mean(repeats: Repeats) -> Confidences:
+def mean_confidence(repeats: Repeats) -> Confidences:
+    """Return the mean of the confidences of each triple: what a repeated triple counts with wherever it counts once."""
     mean = repeats.reduce(np.add, repeats.confidence) / repeats.counts
     return np.clip(mean, *_bounds(repeats))
 
@@ -152,7 +152,7 @@ def aggregate(graph: UncertainGraph, how: str = "mean") -> Aggregated:
     mean = repeats.reduce(np.add, repeats.confidence) / repeats.counts
     squares = (repeats.confidence - np.repeat(mean, repeats.counts)) ** 2
     deviation = np.sqrt(repeats.reduce(np.add, squares) / repeats.counts)
-    first = repeats.order[repeats.starts]
+    first = repeats.first
     merged = UncertainGraph.from_ids(
         graph.head[first],
         graph.relation[first],
@@ -172,7 +172,7 @@ def conflicts(graph: UncertainGraph, threshold: float = 0.0) -> list[Conflict]:
     gap = highest - lowest
     found = np.flatnonzero(gap > threshold)
     found = found[np.argsort(-gap[found], kind="stable")]
-    first = repeats.order[repeats.starts[found]]
+    first = repeats.first[found]
     names = graph[first].facts("numpy")
     rows = zip(
         names.head, names.relation, names.tail, lowest[found], highest[found], repeats.counts[found], strict=True

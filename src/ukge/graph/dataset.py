@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ukge.errors import DataError
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.graph.vocabulary import Vocabulary
+from ukge.html.card import card
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +18,8 @@ class Dataset:
     """Train, validation and test facts over one pair of vocabularies, with what a benchmark adds to them.
 
     `negatives` are links taken to be false, one per test fact, with confidence 0; `queries` are the (head, relation)
-    ids of the ranking task; `ground_rules` are rule heads with the lower bound that their bodies give them.
+    ids of the ranking task; `ground_rules` are rule heads with the lower bound that their bodies give them; `inverses`
+    are pairs of relations that say the same from the other end.
     """
 
     name: str
@@ -27,11 +29,14 @@ class Dataset:
     negatives: UncertainGraph | None = None
     queries: npt.NDArray[np.int32] | None = None
     ground_rules: UncertainGraph | None = None
+    inverses: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         for part in (self.val, self.test, self.negatives, self.ground_rules):
             if part is not None and (part.entities != self.entities or part.relations != self.relations):
                 raise DataError(f"the parts of data set {self.name!r} do not share their vocabularies")
+            if part is not None and part.undirected != self.undirected:
+                raise DataError(f"the parts of data set {self.name!r} do not share their undirected relations")
 
     @property
     def entities(self) -> Vocabulary:
@@ -42,6 +47,11 @@ class Dataset:
     def relations(self) -> Vocabulary:
         """The relation names all parts share."""
         return self.train.relations
+
+    @property
+    def undirected(self) -> tuple[str, ...]:
+        """The relations without a direction: of theirs, a fact and its mirror are one."""
+        return self.train.undirected
 
     @property
     def parts(self) -> dict[str, UncertainGraph]:
@@ -67,8 +77,8 @@ class Dataset:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: how the confidences of each part are distributed."""
-        from ukge.graph.notebook import card, confidence_figure  # noqa: PLC0415 — for notebooks
+        from ukge.graph.notebook import confidence_figure  # noqa: PLC0415 — for notebooks
 
         shown = {**self.parts, "negatives": self.negatives, "ground rules": self.ground_rules}
         pictures = [confidence_figure(part, f"{name}: {len(part):,}") for name, part in shown.items() if part]
-        return card(repr(self), *pictures)
+        return card(repr(self), pictures)

@@ -24,6 +24,14 @@ def extension_of(path: Path) -> str:
     return inner.suffix.lower()
 
 
+def check_target(path: Path) -> None:
+    """Raise `DataError` unless a file can be written at the path."""
+    if path.is_dir():
+        raise DataError("is a directory, not a file", source=str(path), hint="Name a file in it.")
+    if not path.parent.is_dir():
+        raise DataError("its directory does not exist", source=str(path), hint=f"Make {path.parent} first.")
+
+
 def check_file(path: Path) -> None:
     """Raise `DataError` unless the path names a file that holds something."""
     source = str(path)

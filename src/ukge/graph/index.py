@@ -60,6 +60,13 @@ class Ranges:
         begin, end = self.find(np.array([key]))
         return self.rows[begin[0] : end[0]]
 
+    def gather(self, begin: Places, end: Places) -> Places:
+        """Return the rows of several ranges, one range after another."""
+        size = end - begin
+        within = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+        rows: Places = self.rows[np.repeat(begin, size) + within]
+        return rows
+
 
 @dataclass(frozen=True, eq=False)
 class Triples(Ranges):
@@ -222,6 +229,22 @@ class FactIndex:
         """Return the confidence that the graph gives each fact, NaN where it does not hold it."""
         return np.append(self.triples.mean, np.nan)[self.find(head, relation, tail)]
 
+    def linked(self, head: AnyIds, tail: AnyIds) -> npt.NDArray[np.bool_]:
+        """Return which pairs of entities a fact links, whatever its relation and its direction."""
+        ways = (pair_keys(*ends, self.n_entities, directed=True) for ends in ((head, tail), (tail, head)))
+        there, back = (self.by_pair.place(keys) >= 0 for keys in ways)
+        return there | back
+
+    def occurs(self, entity: AnyIds, relation: AnyIds, side: Side) -> npt.NDArray[np.bool_]:
+        """Return which entities a fact of their relation has as its head, or as its tail."""
+        groups = self.by_query if side == "head" else self.by_inverse_query
+        return groups.place(self.query_keys(entity, relation)) >= 0
+
+    def queries(self) -> Queries:
+        """Return every query (h, r, ?) that has an answer, once, by relation and head."""
+        relation, head = np.divmod(self.by_query.keys, self.n_entities)
+        return Queries.of("tail", head, relation)
+
     def named(self, row: int) -> Fact:
         """Return the fact behind a row, by name, as the graph has it."""
         return self.graph[int(self.row[row])]
@@ -235,10 +258,8 @@ class FactIndex:
         """Return the known answers of each query, with their confidences."""
         groups, answer = (self.by_query, self.tail) if queries.side == "tail" else (self.by_inverse_query, self.head)
         begin, end = groups.find(self.query_keys(queries.given, queries.relation))
-        size = end - begin
-        query = np.repeat(np.arange(len(queries)), size)
-        within = np.arange(len(query)) - np.repeat(np.cumsum(size) - size, size)
-        rows = groups.rows[np.repeat(begin, size) + within]
+        query = np.repeat(np.arange(len(queries)), end - begin)
+        rows = groups.gather(begin, end)
         distinct, first = np.unique(query * self.n_entities + answer[rows], return_index=True)
         found, entity = np.divmod(distinct, self.n_entities)
         count = np.bincount(found, minlength=len(queries))
@@ -262,7 +283,8 @@ class FactIndex:
 
     def all(self) -> FactArrays:
         """Return every fact once, as it is stored, by relation, head and tail."""
-        return self.distinct(self.triples.first)
+        rows, graph = self.triples.first, self.graph
+        return FactArrays(graph.head[rows], graph.relation[rows], graph.tail[rows], self.triples.mean)
 
     def of_relation(self, relation: int, side: Side) -> Ids:
         """Return, sorted, the entities that facts of a relation have as heads, or as tails."""

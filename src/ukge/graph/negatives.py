@@ -66,6 +66,15 @@ class Ground:
         at = self.starts[relation] + rng.integers(0, np.maximum(counts, 1))
         return np.where(counts > 0, self.by_relation[np.minimum(at, len(self.train) - 1)], _NONE)
 
+    def tail_of(self, relation: Ids, rng: np.random.Generator) -> Ids:
+        """Return the tail of a random training fact of each relation, either end of one without a direction."""
+        rows = self.fact_of(relation, rng)
+        tail = _take(self.train.tail, rows)
+        if not self.train.undirected:
+            return tail
+        turned = self.train.undirected_relations[relation] & (rng.random(len(relation)) < 0.5)
+        return np.where(turned, _take(self.train.head, rows), tail)
+
     def fact_of_another(self, relation: Ids, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         """Return a random training row of any relation but the given one; −1 where there is none."""
         counts = len(self.train) - self.counts[relation]
@@ -97,7 +106,7 @@ class Slots:
 Proposer = Callable[[Ground, Slots, np.random.Generator], tuple[Ids, Ids]]
 """Proposes a head and a tail for each slot, −1 where it cannot; the caller keeps what is true, new and no loop."""
 
-KINDS: Registry[Proposer] = Registry("negatives")
+KINDS: Registry[Proposer] = Registry("kind of negatives", "ukge.negatives")
 
 
 @KINDS.register("uniform")
@@ -109,12 +118,12 @@ def _uniform(ground: Ground, slots: Slots, rng: np.random.Generator) -> tuple[Id
 @KINDS.register("range")
 def _range(ground: Ground, slots: Slots, rng: np.random.Generator) -> tuple[Ids, Ids]:
     head = rng.integers(0, ground.train.n_entities, len(slots), dtype=np.int32)
-    return head, _take(ground.train.tail, ground.fact_of(slots.relation, rng))
+    return head, ground.tail_of(slots.relation, rng)
 
 
 @KINDS.register("paper")
 def _paper(ground: Ground, slots: Slots, rng: np.random.Generator) -> tuple[Ids, Ids]:
-    tail = _take(ground.train.tail, ground.fact_of(slots.relation, rng))
+    tail = ground.tail_of(slots.relation, rng)
     return ground.entity_by_degree(len(slots), rng), tail
 
 
@@ -170,7 +179,7 @@ def negative_links(
     head, tail = _draw(propose, Ground(train), slots, known, rng)
     if (head == _NONE).any():
         raise _too_few(kind, train, slots.relation, head == _NONE)
-    return UncertainGraph.from_ids(head, slots.relation, tail, np.zeros(len(rows)), train.entities, train.relations)
+    return train.with_facts(head, slots.relation, tail, np.zeros(len(rows)))
 
 
 def with_negatives(
@@ -193,7 +202,8 @@ def _draw(propose: Proposer, ground: Ground, slots: Slots, known: Keys, rng: np.
         if len(still_open) == 0 or barren == _BARREN_ROUNDS:
             break
         wanted = slots.pick(np.tile(still_open, tries))
-        heads, tails = propose(ground, wanted, rng)
+        proposed = propose(ground, wanted, rng)
+        heads, _, tails = ground.train.as_stored(proposed[0], wanted.relation, proposed[1])
         keys = triple_keys(heads, wanted.relation, tails, n_entities, n_relations)
         good = (heads != tails) & (heads >= 0) & (tails >= 0) & ~contains(known, keys) & ~contains(taken, keys)
         _, first = np.unique(keys[good], return_index=True)

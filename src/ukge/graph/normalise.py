@@ -159,7 +159,7 @@ class Rank(Scale):
         return np.asarray(self.a + (self.b - self.a) * quantile)
 
 
-SCALES: Registry[Callable[..., Scale]] = Registry("scale")
+SCALES: Registry[Callable[..., Scale]] = Registry("scale", "ukge.scales")
 for _name, _kind in {"clip": Clip, "log": Log, "minmax": MinMax, "rank": Rank, "quantile": Rank}.items():
     SCALES.register(_name)(_kind)
 

@@ -27,6 +27,7 @@ from ukge.errors import DataError
 from ukge.graph.dataset import Dataset
 from ukge.graph.uncertain import FactArrays, UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
+from ukge.storage.files import temporary_beside, write_atomically
 
 FORMAT = 1
 NOTE = "prepared.json"
@@ -132,15 +133,13 @@ def open_prepared(path: str | Path) -> Prepared:
 def write_note(path: Path, n_entities: int, n_relations: int, facts: Mapping[str, int]) -> None:
     """Write the note that makes a directory of parts a prepared one."""
     note = {"format": FORMAT, "entities": n_entities, "relations": n_relations, "facts": dict(facts)}
-    temporary = path / f".{NOTE}.tmp"
-    temporary.write_text(json.dumps(note, indent=2) + "\n", encoding="utf-8")
-    os.replace(temporary, path / NOTE)
+    write_atomically(path / NOTE, (json.dumps(note, indent=2) + "\n").encode())
 
 
 def save_prepared(dataset: Dataset, links: UncertainGraph | None, directory: str | Path) -> Prepared:
     """Write a data set that is in memory as a prepared directory; one that is there is replaced."""
     target = Path(directory)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    temporary = temporary_beside(target)
     try:
         for folder, vocabulary in (("entities", dataset.entities), ("relations", dataset.relations)):
             ids = pa.array(np.arange(len(vocabulary), dtype=np.int32))

@@ -8,6 +8,7 @@ free, and the held-out parts are drawn from it. This is near-linear and needs no
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +17,10 @@ import numpy.typing as npt
 from ukge.errors import ConfigError, DataError, UkgeWarning
 from ukge.graph.cover import random_cover, thrifty_cover
 from ukge.graph.dataset import Dataset
+from ukge.graph.inverses import Inverses, find_inverses, one_way
 from ukge.graph.keys import pair_keys
 from ukge.graph.uncertain import UncertainGraph
+from ukge.graph.undirected import AUTO, take_undirected
 
 Rows = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -38,6 +41,7 @@ def split(
     test: float = 0.08,
     seed: int = 0,
     leak_safe: bool = False,
+    undirected: str | Sequence[str] = AUTO,
     name: str = "graph",
 ) -> Dataset:
     """Return train, validation and test facts; every entity and relation of the graph occurs in train.
@@ -46,13 +50,19 @@ def split(
     `leak_safe`, all facts of one unordered entity pair stay on one side (exact twins, inverse twins and other
     relations of the pair), and the sizes are met as closely as the sizes of the pairs allow.
 
+    `undirected` names the relations without a direction, of which a fact and its mirror are one fact: "auto" finds
+    them by their facts, "none" takes all as they stand (see `ukge.graph.undirected`). Where two relations are each
+    other's inverse, r(a, b) and s(b, a) stay in one part.
+
     Where a graph is so sparse that train must keep more than its share, validation and test shrink in proportion and
     an `UkgeWarning` says so. Train then keeps a cover close to the smallest there is. A leak-safe split also warns when
     a part falls short by more than five per cent because the remaining pairs are too large.
     """
     _check(graph, val, test)
+    graph = take_undirected(graph, undirected)
+    inverses = find_inverses(graph)
     rng = np.random.default_rng(seed)
-    units = _units(graph, leak_safe)
+    units = _units(graph, leak_safe, inverses)
     asked = {"val": round(len(graph) * val), "test": round(len(graph) * test)}
     covered = random_cover(graph, units.unit, rng.permutation(len(units.size)))
     if _free(units, covered) < sum(asked.values()):
@@ -67,8 +77,8 @@ def split(
         order = order[~parts[part][order]]
     in_val, in_test = parts["val"][units.unit], parts["test"][units.unit]
     got = {"val": int(in_val.sum()), "test": int(in_test.sum())}
-    _tell(asked, targets, got, len(graph), leak_safe)
-    return Dataset(name, graph[~(in_val | in_test)], graph[in_val], graph[in_test])
+    _tell(asked, targets, got, len(graph), grouped=leak_safe or bool(inverses))
+    return Dataset(name, graph[~(in_val | in_test)], graph[in_val], graph[in_test], inverses=inverses)
 
 
 def _check(graph: UncertainGraph, val: float, test: float) -> None:
@@ -81,11 +91,15 @@ def _check(graph: UncertainGraph, val: float, test: float) -> None:
         raise DataError("a graph without facts cannot be split")
 
 
-def _units(graph: UncertainGraph, leak_safe: bool) -> _Units:
-    if not leak_safe:
+def _units(graph: UncertainGraph, leak_safe: bool, inverses: Inverses) -> _Units:
+    if leak_safe:
+        keys = pair_keys(graph.head, graph.tail, graph.n_entities)
+    elif inverses:
+        keys, paired = one_way(graph, inverses)
+        keys = np.where(paired, keys, -1 - np.arange(len(graph)))  # any other fact is a unit of its own
+    else:
         return _Units(np.arange(len(graph)), np.ones(len(graph), dtype=np.int64))
-    pairs = pair_keys(graph.head, graph.tail, graph.n_entities)
-    _, unit, size = np.unique(pairs, return_inverse=True, return_counts=True)
+    _, unit, size = np.unique(keys, return_inverse=True, return_counts=True)
     return _Units(unit, size)
 
 
@@ -121,9 +135,9 @@ def _fill(order: Rows, size: Rows, target: int) -> Rows:
     return np.concatenate(chosen)
 
 
-def _tell(asked: dict[str, int], targets: dict[str, int], got: dict[str, int], n_facts: int, leak_safe: bool) -> None:
-    """Warn when a part is smaller than asked; of a leak-safe split, by more than five per cent."""
-    allowed = 0.05 if leak_safe else 0.0
+def _tell(asked: dict[str, int], targets: dict[str, int], got: dict[str, int], n_facts: int, *, grouped: bool) -> None:
+    """Warn when a part is smaller than asked; where facts stay together, by more than five per cent."""
+    allowed = 0.05 if grouped else 0.0
     if all(asked[part] - got[part] <= allowed * asked[part] for part in asked):
         return
     why = "the facts of one entity pair stay together, and the pairs that are left are too large"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -29,10 +29,13 @@ from ukge.graph.fingerprint import fingerprint
 from ukge.graph.keys import Keys, triple_keys
 from ukge.graph.selection import HINT, IdColumn, Names, chosen_rows, mask_of
 from ukge.graph.vocabulary import Ids, Vocabulary
+from ukge.html.card import card
 
 if TYPE_CHECKING:
     import pandas as pd
 
+
+IdArray = TypeVar("IdArray", bound=npt.NDArray[np.integer[Any]])
 
 __all__ = ["Fact", "FactArrays", "UncertainGraph", "concat"]
 
@@ -145,14 +148,13 @@ class UncertainGraph:
         """Return the same facts with some relations undirected; they must stand as `as_stored` has them."""
         return UncertainGraph(self._table, self.entities, self.relations, relations)
 
-    def as_stored(
-        self, head: npt.NDArray[Any], relation: npt.NDArray[Any], tail: npt.NDArray[Any]
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+    def as_stored(self, head: IdArray, relation: IdArray, tail: IdArray) -> tuple[IdArray, IdArray, IdArray]:
         """Return facts by ids as this graph would hold them: of an undirected relation, the lower id is the head."""
         if not self._undirected:
             return head, relation, tail
         turned = self.undirected_relations[relation] & (head > tail)
-        return np.where(turned, tail, head), relation, np.where(turned, head, tail)
+        ends: tuple[Any, Any] = np.where(turned, tail, head), np.where(turned, head, tail)
+        return ends[0], relation, ends[1]
 
     @property
     def n_entities(self) -> int:
@@ -310,9 +312,9 @@ class UncertainGraph:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: how the confidences are distributed, and the first facts."""
-        from ukge.graph.notebook import card, confidence_figure, fact_table  # noqa: PLC0415 — for notebooks
+        from ukge.graph.notebook import confidence_figure, fact_table  # noqa: PLC0415 — for notebooks
 
-        return card(repr(self), confidence_figure(self, "confidences"), fact_table(self))
+        return card(repr(self), [confidence_figure(self, "confidences")], fact_table(self))
 
     def _like(self, table: pa.Table) -> UncertainGraph:
         return UncertainGraph(table, self.entities, self.relations, self._undirected)

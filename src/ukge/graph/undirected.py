@@ -8,17 +8,21 @@ one direction, in both, or in another order give the same graph.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow.compute as pc
 
-from ukge.errors import ConfigError, known_names
+from ukge.errors import ConfigError, Wording, in_python, known_names, worded
 from ukge.graph.aggregate import aggregate
 from ukge.graph.arrow import from_numpy
+from ukge.graph.dataset import Dataset
 from ukge.graph.index import FactIndex
+from ukge.graph.keys import contains
+from ukge.graph.queries import Floats, Places
 from ukge.graph.uncertain import UncertainGraph, concat
-from ukge.graph.vocabulary import Vocabulary
+from ukge.graph.vocabulary import Ids, Vocabulary
 
 AUTO, NONE = "auto", "none"
 
@@ -43,17 +47,12 @@ def find_undirected(graph: UncertainGraph) -> tuple[str, ...]:
     that stand in one direction by chance cannot be told from those of a directed relation.
     """
     index = FactIndex(graph)
+    count, mirrored, gap = mirrors(index)
     facts = index.all()
     apart = facts.head != facts.tail
     head, relation, tail = (column[apart] for column in facts[:3])
-    mirror = index.stored(tail, relation, head)
     n = graph.n_relations
-    count = np.bincount(relation, minlength=n)
-    mirrored = np.bincount(relation, weights=~np.isnan(mirror), minlength=n)
-    gaps = np.nan_to_num(np.abs(facts.confidence[apart] - mirror))
-    gap = np.bincount(relation, weights=gaps, minlength=n)
-    rank = np.empty(graph.n_entities, dtype=np.int64)
-    rank[pc.sort_indices(graph.entities.names).to_numpy()] = np.arange(graph.n_entities)
+    _, rank = alphabetical(graph.entities)
     rising = np.bincount(relation, weights=rank[head] < rank[tail], minlength=n)
     twice = (mirrored >= MIRRORED * count) & (gap <= GAP * mirrored)
     once = (mirrored == 0) & ((rising == count) | (rising == 0))
@@ -61,11 +60,31 @@ def find_undirected(graph: UncertainGraph) -> tuple[str, ...]:
     return tuple(
         graph.relations[int(number)]
         for number in np.flatnonzero(enough & (twice | once))
-        if twice[number] or _ends_shared(index, int(number)) >= SHARED
+        if twice[number] or ends_shared(index, int(number)) >= SHARED
     )
 
 
-def _ends_shared(index: FactIndex, relation: int) -> float:
+def mirrors(index: FactIndex) -> tuple[Places, Floats, Floats]:
+    """Return of each relation its facts between two entities, those with a mirror, and how far the two are apart.
+
+    The last is the sum of the differences of the two confidences.
+    """
+    facts = index.all()
+    apart = facts.head != facts.tail
+    head, relation, tail = (column[apart] for column in facts[:3])
+    mirror = index.stored(tail, relation, head)
+    n = index.n_relations
+    gaps = np.nan_to_num(np.abs(facts.confidence[apart] - mirror))
+    count: Places = np.bincount(relation, minlength=n)
+    mirrored, gap = (
+        np.asarray(np.bincount(relation, weights=each, minlength=n), dtype=np.float64)
+        for each in (~np.isnan(mirror), gaps)
+    )
+    return count, mirrored, gap
+
+
+def ends_shared(index: FactIndex, relation: int) -> float:
+    """Return the share of a relation's entities that are heads of some of its facts and tails of others."""
     heads, tails = index.of_relation(relation, "head"), index.of_relation(relation, "tail")
     both = len(np.intersect1d(heads, tails, assume_unique=True))
     return both / max(len(heads) + len(tails) - both, 1)
@@ -75,7 +94,8 @@ def chosen_undirected(graph: UncertainGraph, wanted: str | Sequence[str]) -> tup
     """Return the undirected relations that somebody asks for: `auto` finds them, `none` are none, else their names."""
     if wanted == AUTO:
         return find_undirected(graph)
-    names = [] if wanted == NONE else [wanted] if isinstance(wanted, str) else list(wanted)
+    given = [] if wanted == NONE else [wanted] if isinstance(wanted, str) else list(wanted)
+    names = [name for each in given for name in ([each] if each in graph.relations else each.split(","))]
     for name in names:
         if name not in graph.relations:
             raise ConfigError(
@@ -85,6 +105,14 @@ def chosen_undirected(graph: UncertainGraph, wanted: str | Sequence[str]) -> tup
     return tuple(name for name in graph.relations if name in names)
 
 
+def take_undirected(graph: UncertainGraph, wanted: str | Sequence[str]) -> UncertainGraph:
+    """Return the graph with the undirected relations that somebody asks for; `auto` leaves what is decided already."""
+    if (wanted == AUTO and graph.undirected) or wanted == graph.undirected:
+        return graph
+    chosen = chosen_undirected(graph, wanted)
+    return without_direction(graph, chosen) if chosen else graph.taken_as_undirected(())
+
+
 def without_direction(graph: UncertainGraph, relations: Sequence[str]) -> UncertainGraph:
     """Return the graph with relations that have no direction: each of their facts once, with the mean confidence.
 
@@ -92,23 +120,108 @@ def without_direction(graph: UncertainGraph, relations: Sequence[str]) -> Uncert
     """
     if not relations:
         return graph
-    names = pc.sort_indices(graph.entities.names).to_numpy()
-    rank = np.empty(len(names), dtype=np.int32)
-    rank[names] = np.arange(len(names), dtype=np.int32)
-    entities = Vocabulary.trusted(graph.entities.names.take(from_numpy(names)), graph.entities.kind)
+    facts = oriented(graph, relations).taken_as_undirected(())
+    chosen = np.isin(facts.relation, [facts.relations.index[name] for name in relations])
+    merged = concat([aggregate(facts[chosen]).graph, facts[~chosen]])
+    ordered = merged[np.argsort(merged.keys(), kind="stable")]
+    return ordered.taken_as_undirected(sorted(relations))
+
+
+@dataclass(frozen=True, slots=True)
+class Undirected:
+    """What taking relations for undirected did: so many rows became so many facts, and some left a held-out part."""
+
+    relations: tuple[str, ...]
+    rows: int
+    facts: int
+    left: int = 0
+
+    def line(self, wording: Wording = in_python) -> str:
+        """Say it in one line, in the words of a surface."""
+        first = ", ".join(self.relations[:3])
+        more = f" and {len(self.relations) - 3:,} more" if len(self.relations) > 3 else ""
+        have = "has" if len(self.relations) == 1 else "have"
+        left = f" ({self.left:,} of them in two parts, which train keeps)" if self.left else ""
+        told = f"{first}{more} {have} no direction: {self.rows:,} rows are {self.facts:,} facts{left}"
+        return worded(f"{told}; ‹undirected='none'› takes them as they stand", wording)
+
+
+def undirected_graph(
+    graph: UncertainGraph, wanted: str | Sequence[str], on_undirected: Callable[[Undirected], None] | None = None
+) -> UncertainGraph:
+    """Return the graph with the undirected relations that somebody asks for, and tell what that did."""
+    taken = take_undirected(graph, wanted)
+    if taken.undirected and on_undirected is not None:
+        rows, facts = (_rows_of(each, taken.undirected) for each in (graph, taken))
+        on_undirected(Undirected(taken.undirected, rows, facts))
+    return taken
+
+
+def undirected_dataset(
+    dataset: Dataset, wanted: str | Sequence[str], on_undirected: Callable[[Undirected], None] | None = None
+) -> Dataset:
+    """Return the data set with the undirected relations that somebody asks for, and tell what that did."""
+    chosen = chosen_undirected(dataset.whole(), wanted)
+    taken, left = dataset_without_direction(dataset, chosen)
+    if chosen and on_undirected is not None:
+        rows, facts = (_rows_of(each.whole(), chosen) for each in (dataset, taken))
+        on_undirected(Undirected(chosen, rows, facts, sum(left.values())))
+    return taken
+
+
+def _rows_of(graph: UncertainGraph, relations: Sequence[str]) -> int:
+    return int(np.isin(graph.relation, [graph.relations.index[name] for name in relations]).sum())
+
+
+def dataset_without_direction(dataset: Dataset, relations: Sequence[str]) -> tuple[Dataset, dict[str, int]]:
+    """Return a data set with relations that have no direction, and how many facts left each part.
+
+    A fact that train has, whichever way it stands there, leaves validation and test; one of validation leaves test.
+    Negative links, rule heads and queries keep their rows.
+    """
+    if not relations:
+        return dataset, {}
+    parts, left = {}, {}
+    known = np.zeros(0, dtype=np.int64)
+    for name, part in dataset.parts.items():
+        facts = without_direction(part, relations)
+        keys = facts.keys()
+        stays = ~(facts.undirected_relations[facts.relation] & contains(known, keys))
+        known = np.sort(np.concatenate([known, keys]))
+        parts[name], left[name] = facts[stays], int((~stays).sum())
+    links, heads = (
+        None if rows is None else oriented(rows, relations) for rows in (dataset.negatives, dataset.ground_rules)
+    )
+    queries = dataset.queries
+    if queries is not None:
+        rank, kind = alphabetical(dataset.entities)[1], alphabetical(dataset.relations)[1]
+        queries = np.stack([rank[queries[:, 0]], kind[queries[:, 1]]], axis=1)
+    train, val, test = parts.values()
+    return Dataset(dataset.name, train, val, test, links, queries, heads, dataset.inverses), left
+
+
+def alphabetical(names: Vocabulary) -> tuple[Vocabulary, Ids]:
+    """Return names in alphabetical order, and the new id of each."""
+    order = pc.sort_indices(names.names).to_numpy()
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    return Vocabulary.trusted(names.names.take(from_numpy(order)), names.kind), rank
+
+
+def oriented(graph: UncertainGraph, relations: Sequence[str]) -> UncertainGraph:
+    """Return the same rows over names in alphabetical order; of an undirected relation the first name is the head."""
+    (entities, rank), (kinds, kind) = alphabetical(graph.entities), alphabetical(graph.relations)
     chosen = np.zeros(graph.n_relations, dtype=np.bool_)
     chosen[[graph.relations.index[name] for name in relations]] = True
     head, tail, turned = rank[graph.head], rank[graph.tail], chosen[graph.relation]
     lower, upper = np.minimum(head, tail), np.maximum(head, tail)
-    oriented = UncertainGraph.from_ids(
+    facts = UncertainGraph.from_ids(
         np.where(turned, lower, head),
-        graph.relation,
+        kind[graph.relation],
         np.where(turned, upper, tail),
         graph.confidence,
         entities,
-        graph.relations,
+        kinds,
         source=graph.source,
     )
-    merged = concat([aggregate(oriented[turned]).graph, oriented[~turned]])
-    ordered = merged[np.argsort(merged.keys(), kind="stable")]
-    return ordered.taken_as_undirected(relations)
+    return facts.taken_as_undirected(sorted(relations))

@@ -107,7 +107,7 @@ class Side:
         counts[wrong] = False
         return drawn.view(shape), counts.view(shape)
 
-    def which_count(self, kept: Tensor, relation: Tensor, entities: Tensor) -> Tensor | None:
+    def allowed_among(self, kept: Tensor, relation: Tensor, entities: Tensor) -> Tensor | None:
         """Return for each of b facts which of the n entities count, (b, n); None if all do."""
         counts = None
         if self._range is not None:
@@ -117,7 +117,7 @@ class Side:
             counts = unseen if counts is None else counts & unseen
         return counts
 
-    def who_counts(self, kept: Tensor, relation: Tensor, replaced: Tensor) -> Tensor:
+    def allowed_entities(self, kept: Tensor, relation: Tensor, replaced: Tensor) -> Tensor:
         """Return for each of b facts which of all entities count, (b, n_entities); never the fact's own."""
         shape = (len(kept), self._n)
         if self._range is not None:

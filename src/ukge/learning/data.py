@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,26 +26,30 @@ def opened(
     *,
     seed: int,
     leak_safe: bool,
+    undirected: str | Sequence[str] = "auto",
     reading: Mapping[str, Any] | None = None,
     caller: str = "fit",
 ) -> tuple[Dataset, str]:
     """Return the data set to learn from, and what opens it again.
 
     Facts that come whole are cut in two, for training and validation; a name or a path is opened as a data set. Files
-    and frames are read as `reading` says.
+    and frames are read as `reading` says. Relations without a direction are those that `undirected` says; of a data
+    set, under "auto", its own.
     """
     from ukge.graph.catalogue import open_dataset, reference_to  # noqa: PLC0415 — who asks a trained model reads no file
     from ukge.graph.split import split  # noqa: PLC0415
+    from ukge.graph.undirected import AUTO, undirected_dataset  # noqa: PLC0415
 
     named = isinstance(data, (str, os.PathLike))
     if y is not None and (named or isinstance(data, Dataset)):
         raise DataError("a data set has its own confidences", hint="Leave out ‹y›.")
     if isinstance(data, Dataset):
-        return data, IN_MEMORY
+        return data if undirected == AUTO else undirected_dataset(data, undirected), IN_MEMORY
     if named:
-        return open_dataset(data, seed=seed, leak_safe=leak_safe, **(reading or {})), reference_to(data)
+        told = {"undirected": undirected, **(reading or {})}
+        return open_dataset(data, seed=seed, leak_safe=leak_safe, **told), reference_to(data)
     graph = as_graph(data, y, caller, TAKEN, reading)
-    return split(graph, test=0.0, seed=seed, leak_safe=leak_safe), IN_MEMORY
+    return split(graph, test=0.0, seed=seed, leak_safe=leak_safe, undirected=undirected), IN_MEMORY
 
 
 def ground_rules(dataset: Dataset, rules: GroundRules | str | Path | None, config: Config) -> GroundRules | None:

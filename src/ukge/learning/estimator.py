@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, overload
 
@@ -13,13 +13,14 @@ import numpy.typing as npt
 from ukge.errors import CollapseWarning, ConfigError, DataError, RunError
 from ukge.graph.dataset import Dataset
 from ukge.graph.given import Facts, OneFact, Rows, all_known, confidences, judged, query_of, tell_unknown, triples
-from ukge.graph.readers.formats import is_readable
 from ukge.graph.vocabulary import Vocabulary
+from ukge.html.card import card
 from ukge.learning.data import ground_rules, opened
 from ukge.learning.estimator_settings import EstimatorSettings
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.model import Model
-from ukge.runs.directory import IN_MEMORY, DataNote, Run
+from ukge.runs.dataset import dataset_of
+from ukge.runs.directory import DataNote, Run
 from ukge.runs.learnt import Learnt
 from ukge.runs.trained import Callback, Trained
 from ukge.settings.config import Config
@@ -56,6 +57,7 @@ class UKGE(EstimatorSettings):
         out: str | Path | None = None,
         reference: str | None = None,
         leak_safe: bool = False,
+        undirected: str | Sequence[str] = "auto",
         reading: Mapping[str, Any] | None = None,
         overwrite: bool = False,
         progress: bool | None = None,
@@ -66,12 +68,13 @@ class UKGE(EstimatorSettings):
 
         A frame has the columns head, relation, tail and confidence (see `ukge.read`), or `y` has the confidences. Of
         facts that come whole, 7 % are kept aside to choose the epoch. A name or a path is opened by
-        `ukge.open_dataset`, and its test facts are left alone.
+        `ukge.open_dataset`, and its test facts are left alone. `undirected` names the relations without a direction, of
+        which a fact and its mirror are one: "auto" finds them by their facts, "none" takes all as they stand.
 
         `rules` are ground rules, or where they come from: "own" (those of the data set, the default), "mined", "none",
         or a file (see `ukge.learning.rule_sources`). With `out`, the run is kept in that directory, in place of an old
-        run if `overwrite`; for `resume`, `reference` says where a `Dataset` can be opened again, and `reading` what
-        `read` is told about a file or a frame. `progress` shows a bar; by default on a terminal and in a notebook.
+        run if `overwrite`; `reference` says where a `Dataset` came from, and `reading` what `read` is told about a file
+        or a frame. `progress` shows a bar; by default on a terminal and in a notebook.
         `callbacks` hear of every epoch, `on_facts` of the facts that an epoch has gone through.
         """
         from ukge.learning.engines import resolve  # noqa: PLC0415 — whoever asks a trained model needs nothing of training
@@ -80,14 +83,15 @@ class UKGE(EstimatorSettings):
         settings = self.settings
         settings = settings.replace(engine=resolve(settings))
         watching = [*on_request(settings, out), *callbacks]
-        dataset, found = opened(data, y, seed=settings.runtime.seed, leak_safe=leak_safe, reading=reading)
+        dataset, found = opened(
+            data, y, seed=settings.runtime.seed, leak_safe=leak_safe, undirected=undirected, reading=reading
+        )
         ground = ground_rules(dataset, rules, settings)
         source = reference or found
-        note = DataNote.of(dataset, source, settings.runtime.seed, leak_safe, reading, kept=out is not None)
+        note = DataNote.of(dataset, source, kept=out is not None)
         run = None
         if out is not None:
-            names = dataset.entities, dataset.relations
-            run = Run.create(out, settings, note, *names, ground, model=self.model, overwrite=overwrite)
+            run = Run.create(out, settings, note, dataset, ground, model=self.model, overwrite=overwrite)
         try:
             learnt = self._learn(settings, dataset, ground, run, note, progress, watching, on_facts)
         except ConfigError:
@@ -101,38 +105,26 @@ class UKGE(EstimatorSettings):
     def resume(
         cls,
         path: str | Path,
-        data: Any = None,
-        y: Any = None,
         *,
         progress: bool | None = None,
         callbacks: Iterable[Callback] = (),
         on_facts: Callable[[int], None] | None = None,
     ) -> Self:
-        """Go on with an interrupted run; the data is opened again from where the run says, unless given as to `fit`."""
+        """Go on with an interrupted run, on the facts that it keeps."""
         from ukge.learning.tensorboard import on_request  # noqa: PLC0415
 
         run = Run.open(path)
-        note, settings = run.data, run.config
+        settings = run.config
         if run.manifest().get("distributed"):
             raise RunError(
                 f"{run.path} was trained by ranks, and its checkpoints are in shards",
                 hint=f"torchrun --nproc-per-node 1 --no-python ukge train --distributed --resume {run.path}",
             )
-        if data is None and note.reference == IN_MEMORY:
-            raise RunError(f"{run.path} learnt from data in memory", hint="Resume it from Python, giving the data.")
-        data = note.reference if data is None else data
-        told = note.reading if isinstance(data, (str, Path)) or is_readable(data) else None
-        dataset, _ = opened(data, y, seed=note.seed, leak_safe=note.leak_safe, reading=told, caller="resume")
-        for part, expected in (("train", note.train), ("val", note.val)):
-            if dataset.parts[part].fingerprint != expected:
-                raise RunError(
-                    f"{run.path} learnt from other data: the {part} facts of {note.reference} have changed since",
-                    hint="Restore the data, or train a new run.",
-                )
         estimator = cls(run.manifest()["model"], config=settings)
         watching = [*on_request(settings, run.path), *callbacks]
+        dataset = dataset_of(run)
         estimator._take(
-            estimator._learn(settings, dataset, run.rules, run, note, progress, watching, on_facts, resume=True)
+            estimator._learn(settings, dataset, run.rules, run, run.data, progress, watching, on_facts, resume=True)
         )
         return estimator
 
@@ -238,9 +230,7 @@ class UKGE(EstimatorSettings):
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: how the training went."""
-        from ukge.graph.notebook import card  # noqa: PLC0415 — for notebooks
-
-        return card(repr(self), *([] if self._learnt is None else self._learnt.pictures()))
+        return card(repr(self), [] if self._learnt is None else self._learnt.pictures())
 
     def __sklearn_is_fitted__(self) -> bool:
         """Say to scikit-learn whether the model is trained."""
@@ -276,7 +266,7 @@ class UKGE(EstimatorSettings):
                 on_facts=counting,
             )
         trace = [event.line() for event in trained.events] if run is None else run.trace()
-        return Learnt(trained, dataset.entities, dataset.relations, note, trace)
+        return Learnt(trained, dataset.entities, dataset.relations, note, trace, dataset)
 
     def _take(self, learnt: Learnt, where: str = "") -> None:
         self._learnt = learnt

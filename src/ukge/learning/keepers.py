@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from ukge.evaluation.predictions import Predictor
 from ukge.learning.engines.base import Engine
 from ukge.models.assemble import as_model
@@ -44,18 +47,26 @@ class Keeper(Protocol):
 class InMemory:
     """Keeps the weights of an engine that works on arrays of this process, with or without a run directory."""
 
-    def __init__(self, engine: Engine, config: Config, run: Run | None, best: Parameters | None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        config: Config,
+        run: Run | None,
+        best: Parameters | None,
+        undirected: npt.NDArray[np.bool_] | None = None,
+    ) -> None:
         self.where = None if run is None else str(run.path)
         self.best = best
         self._engine = engine
         self._config = config
+        self._undirected = undirected
         self._run = run
         self._saved = time.monotonic()
 
     def predictor(self) -> Predictor:
         """Return a model that reads the engine's arrays in place."""
         self._engine.sync()
-        return as_model(self._engine.parameters, self._config)
+        return as_model(self._engine.parameters, self._config, undirected=self._undirected)
 
     def keep_best(self, progress: Progress) -> None:  # noqa: ARG002
         """Copy the weights."""

@@ -7,6 +7,7 @@ import shutil
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ukge.errors import ConfigError
 from ukge.learning.engines.base import Engine
@@ -14,7 +15,7 @@ from ukge.learning.keepers import InMemory
 from ukge.models.parameters import Floats, Parameters
 from ukge.runs.directory import Progress, Run
 from ukge.settings.config import Config
-from ukge.storage import map_arrays
+from ukge.storage.arrays import map_arrays
 
 FOLDER = "tables"
 ROWS = 1 << 16
@@ -47,8 +48,15 @@ def copy_rows(source: Floats, target: Floats) -> None:
 class Mapped(InMemory):
     """Keeps the best weights in a file too, and leaves the weights of a finished run in theirs."""
 
-    def __init__(self, engine: Engine, config: Config, run: Run, best: Parameters | None) -> None:
-        super().__init__(engine, config, run, None)
+    def __init__(
+        self,
+        engine: Engine,
+        config: Config,
+        run: Run,
+        best: Parameters | None,
+        undirected: npt.NDArray[np.bool_] | None = None,
+    ) -> None:
+        super().__init__(engine, config, run, None, undirected)
         self._path = run.path
         if best is not None:
             self._keep(best)

@@ -17,6 +17,7 @@ from torch.nn import functional
 from ukge.errors import ConfigError
 from ukge.learning.sampling import Facts, Negatives
 from ukge.learning.softmax import log_total
+from ukge.logic.lukasiewicz import distance_to_satisfaction
 from ukge.models.links import Link
 from ukge.models.scorers import Scorer
 from ukge.registry import Registry
@@ -122,7 +123,7 @@ class Rules:
         if scores.rules is None or scores.rule_plausibility is None:
             return scores.plausibility.new_zeros(())
         estimate = scores.link(scores.rule_plausibility)
-        distance = (scores.rules.body - estimate).clamp(min=0.0)
+        distance: Tensor = distance_to_satisfaction(scores.rules.body, estimate)
         return self.weight * (scores.rules.weight * distance).square().mean() + self.prior * estimate.square().mean()
 
 
@@ -180,7 +181,7 @@ class Softmax:
         return (scores.confidence * missed.sum(dim=1)).mean()
 
 
-losses: Registry[Callable[[ObjectiveConfig, bool], list[Term]]] = Registry("loss")
+losses: Registry[Callable[[ObjectiveConfig, bool], list[Term]]] = Registry("loss", "ukge.losses")
 """What is asked of observed and unseen facts, by name: functions of the settings and whether there are unseen facts."""
 
 

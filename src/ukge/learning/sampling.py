@@ -126,15 +126,18 @@ class Sampler(ABC):
     def __init__(self, data: TrainingData, config: SamplingConfig, device: torch.device) -> None:
         self.n_entities = data.n_entities
         self.negatives = config.negatives
-        self.heads = Side(data.tail, data.relation, data.head, data, config, device)
-        self.tails = Side(data.head, data.relation, data.tail, data, config, device)
+        head, relation, tail = data.observed()
+        self.heads = Side(tail, relation, head, data, config, device)
+        self.tails = Side(head, relation, tail, data, config, device)
 
     @abstractmethod
     def sample(self, facts: Facts, generator: torch.Generator) -> Negatives | None:
         """Return the unseen facts for a batch of observed ones, or None if there are to be none."""
 
 
-samplers: Registry[Callable[[TrainingData, SamplingConfig, torch.device], Sampler]] = Registry("sampler")
+samplers: Registry[Callable[[TrainingData, SamplingConfig, torch.device], Sampler]] = Registry(
+    "sampler", "ukge.samplers"
+)
 
 
 @samplers.register("independent")
@@ -161,8 +164,8 @@ class Shared(Sampler):
         pick = torch.randint(len(facts.head), (2, self.negatives), generator=generator, device=facts.head.device)
         heads = self.heads.draw(facts.relation[pick[0]], generator)
         tails = self.tails.draw(facts.relation[pick[1]], generator)
-        heads_count = self.heads.which_count(facts.tail, facts.relation, heads)
-        tails_count = self.tails.which_count(facts.head, facts.relation, tails)
+        heads_count = self.heads.allowed_among(facts.tail, facts.relation, heads)
+        tails_count = self.tails.allowed_among(facts.head, facts.relation, tails)
         return PerBatch(heads, tails, _joined(heads_count, tails_count, (len(facts.head), self.negatives)))
 
 
@@ -175,8 +178,8 @@ class Exhaustive(Sampler):
 
     def sample(self, facts: Facts, generator: torch.Generator) -> Negatives:  # noqa: ARG002
         """Return all entities on both sides."""
-        heads = self.heads.who_counts(facts.tail, facts.relation, facts.head)
-        tails = self.tails.who_counts(facts.head, facts.relation, facts.tail)
+        heads = self.heads.allowed_entities(facts.tail, facts.relation, facts.head)
+        tails = self.tails.allowed_entities(facts.head, facts.relation, facts.tail)
         everyone = torch.arange(self.n_entities, device=facts.head.device)
         return Everyone(everyone, torch.cat([heads, tails], dim=1))
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from ukge.errors import DataError, RunError
 from ukge.graph.uncertain import FactArrays, UncertainGraph
@@ -31,12 +33,32 @@ __all__ = ["Callback", "EpochEvent", "Loop", "Trained", "learnable", "train", "t
 
 
 def training_data(train: UncertainGraph, config: Config, rules: GroundRules | None = None) -> TrainingData:
-    """Return what the engine learns from; with `strong_only`, the strong facts as if they were certain."""
-    return learnable(train.facts("numpy", names=False), train.n_entities, train.n_relations, config, rules)
+    """Return what the engine learns from; with `strong_only`, the strong facts as if they were certain.
+
+    A fact without a direction is learnt once if the scorer has none either, else in both directions.
+    """
+    facts = train.facts("numpy", names=False)
+    if not train.undirected:
+        return learnable(facts, train.n_entities, train.n_relations, config, rules)
+    undirected = train.undirected_relations
+    # By query, all answers of one stand together: it needs them from both ends.
+    if not scorers.get(config.model.scorer).symmetric or config.objective.loss == "softmax":
+        turned = undirected[facts.relation] & (facts.head != facts.tail)
+        back = facts.tail[turned], facts.relation[turned], facts.head[turned], facts.confidence[turned]
+        facts = FactArrays(*(np.concatenate(pair) for pair in zip(facts, back, strict=True)))
+    if rules is not None:
+        head, relation, tail = train.as_stored(rules.head, rules.relation, rules.tail)
+        rules = replace(rules, head=head, relation=relation, tail=tail)
+    return learnable(facts, train.n_entities, train.n_relations, config, rules, undirected)
 
 
 def learnable(
-    facts: FactArrays, n_entities: int, n_relations: int, config: Config, rules: GroundRules | None = None
+    facts: FactArrays,
+    n_entities: int,
+    n_relations: int,
+    config: Config,
+    rules: GroundRules | None = None,
+    undirected: npt.NDArray[np.bool_] | None = None,
 ) -> TrainingData:
     """Return what the engine learns from, as `training_data` does, given facts by id."""
     if config.sampling.strong_only:
@@ -58,6 +80,7 @@ def learnable(
         n_entities,
         n_relations,
         rules,
+        undirected,
     )
 
 
@@ -104,8 +127,12 @@ def train(
         engine.load_state(state)
     if run is not None:
         run.truncate_trace(progress.epoch)
-    keeper = Mapped(engine, config, run, best) if mapped and run is not None else InMemory(engine, config, run, best)
-    return Loop(config, engine, judge, keeper, list(callbacks), on_facts, progress, validation).run_to_end()
+    if mapped and run is not None:
+        keeper: InMemory = Mapped(engine, config, run, best, data.undirected)
+    else:
+        keeper = InMemory(engine, config, run, best, data.undirected)
+    trained = Loop(config, engine, judge, keeper, list(callbacks), on_facts, progress, validation).run_to_end()
+    return replace(trained, undirected=data.undirected)
 
 
 class Runner(Protocol):

@@ -22,6 +22,19 @@ class TrainingData:
     n_entities: int
     n_relations: int
     rules: GroundRules | None = None
+    undirected: npt.NDArray[np.bool_] | None = None
+    """which relations have no direction, if any"""
 
     def __len__(self) -> int:
         return len(self.head)
+
+    def observed(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Return every triple that is observed: the facts, and those without a direction read backwards too."""
+        if self.undirected is None:
+            return self.head, self.relation, self.tail
+        turned = self.undirected[self.relation] & (self.head != self.tail)
+        return (
+            np.concatenate([self.head, self.tail[turned]]),
+            np.concatenate([self.relation, self.relation[turned]]),
+            np.concatenate([self.tail, self.head[turned]]),
+        )

@@ -6,14 +6,15 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from ukge.evaluation.answers import SIDES, Asked, Known, Queries
 from ukge.evaluation.confidence import confidence_errors
 from ukge.evaluation.ndcg import ndcg
-from ukge.evaluation.predictions import Numbers, Predictor
+from ukge.evaluation.predictions import Predictor
+from ukge.evaluation.ranked_facts import RankedFacts
 from ukge.evaluation.ranks import query_ranks
+from ukge.graph.index import FactIndex
 from ukge.graph.negatives import negative_links
+from ukge.graph.queries import SIDES, Numbers, Queries
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.registry import Registry
 
@@ -53,7 +54,7 @@ class Metric(ABC):
         return value > best if self.higher_is_better else value < best
 
 
-metrics: Registry[type[Metric]] = Registry("metric")
+metrics: Registry[type[Metric]] = Registry("metric", "ukge.metrics")
 
 
 class _Errors(Metric):
@@ -122,17 +123,19 @@ class NdcgMetric(Metric):
     def __init__(self, validation: Validation) -> None:
         super().__init__(validation)
         val = validation.val
-        drawn = np.random.Generator(np.random.Philox(validation.seed)).permutation(_query_keys(val))
+        asked = FactIndex(val)
+        keys = asked.head.astype(np.int64) * val.n_relations + asked.relation
+        drawn = np.random.Generator(np.random.Philox(validation.seed)).permutation(keys)
         _, first = np.unique(drawn, return_index=True)
         head, relation = np.divmod(np.sort(drawn[np.sort(first)[:MOST_QUERIES]]), val.n_relations)
-        self.queries = Queries("tail", head.astype(np.int32), relation.astype(np.int32))
-        self.gains = Known(concat([validation.train, val]), "tail").answers(self.queries)
+        self.queries = Queries.of("tail", head, relation)
+        self.gains = FactIndex(concat([validation.train, val])).answers(self.queries)
 
     def measure(self, model: Predictor) -> float:
         """Return the mean linear nDCG."""
         queries, gains = self.queries, self.gains
         ranks = query_ranks(
-            lambda block: queries.scores(model, block), len(queries), model.n_entities, gains.query, gains.entity
+            lambda block: queries[block].scores(model), len(queries), model.n_entities, gains.query, gains.entity
         )
         return ndcg(ranks, gains.confidence, gains.query).linear
 
@@ -150,15 +153,11 @@ class Mrr(Metric):
         if len(facts) > MOST_QUERIES:
             rng = np.random.Generator(np.random.Philox(validation.seed))
             facts = facts[np.sort(rng.choice(len(facts), MOST_QUERIES, replace=False))]
-        known = concat([validation.train, validation.val])
-        self.asked = [Asked.of(facts, side) for side in SIDES]
-        self.known = [Known(known, each.queries.side).answers(each.queries) for each in self.asked]
+        known = FactIndex(concat([validation.train, validation.val]))
+        self.ranked = [RankedFacts.of(facts, side) for side in SIDES]
+        self.known = [known.answers(each.queries) for each in self.ranked]
 
     def measure(self, model: Predictor) -> float:
         """Return the mean reciprocal rank over both sides."""
-        ranks = [asked.ranks(model, known).filtered for asked, known in zip(self.asked, self.known, strict=True)]
+        ranks = [facts.ranks(model, known).filtered for facts, known in zip(self.ranked, self.known, strict=True)]
         return float(np.mean(1.0 / np.concatenate(ranks)))
-
-
-def _query_keys(graph: UncertainGraph) -> npt.NDArray[np.int64]:
-    return graph.head.astype(np.int64) * graph.n_relations + graph.relation

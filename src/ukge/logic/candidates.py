@@ -6,14 +6,13 @@ So one join finds the chains and all forks of all relations at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import ibis
 
 from ukge.logic.engine import Engine
-from ukge.logic.facts import FactTables
+from ukge.logic.facts import Directions, FactTables
 from ukge.logic.joins import ENTITIES
 
 
@@ -38,12 +37,7 @@ class Edges:
     steps: Any
     fan: Any
     observed: Any
-    n_relations: int
-
-    def turned(self, steps: Sequence[int]) -> tuple[int, ...]:
-        """Return a walk seen from its other end."""
-        half = self.n_relations
-        return tuple(step - half if step >= half else step + half for step in reversed(steps))
+    directions: Directions
 
     def drop(self) -> None:
         """Let go of the tables."""
@@ -51,11 +45,11 @@ class Edges:
         self.engine.drop(self.fan)
 
 
-def edges(engine: Engine, facts: FactTables, n_relations: int) -> Edges:
+def edges(engine: Engine, facts: FactTables) -> Edges:
     """Prepare the steps; a fact that relates an entity to itself leads nowhere."""
     steps = engine.keep(facts.steps.filter(facts.steps.x != facts.steps.y).select("x", "p", "y"))
     fan = engine.keep(steps.group_by("x", "p").agg(n=steps.count()))
-    return Edges(engine, steps, fan, facts.observed, n_relations)
+    return Edges(engine, steps, fan, facts.observed, facts.directions)
 
 
 def single_steps(found: Edges, min_support: int) -> list[Candidate]:
@@ -63,6 +57,9 @@ def single_steps(found: Edges, min_support: int) -> list[Candidate]:
     steps, observed = found.steps, found.observed
     hits = steps.join(observed, [steps.x == observed.h, steps.y == observed.t])
     hits = hits.filter(hits.p != hits.r)
+    if found.directions.undirected:
+        forwards = ibis.least(hits.p, found.directions.inverse(hits.p))
+        hits = hits.mutate(p=ibis.ifelse(hits.r.isin(found.directions.undirected), forwards, hits.p))
     rows = found.engine.rows(_often(hits.group_by("p", "r").agg(n=hits.count()), min_support))
     return [Candidate((row["p"],), row["r"]) for row in rows]
 
@@ -74,6 +71,8 @@ def double_steps(found: Edges, min_support: int) -> list[Candidate]:
     both = steps.join(other, [steps.x == other.x2, steps.y == other.y2, steps.p < other.p2])
     hits = both.join(observed, [both.x == observed.h, both.y == observed.t])
     hits = hits.filter((hits.p != hits.r) & (hits.p2 != hits.r))
+    ends = [found.directions.inverse(step) for step in (hits.p, hits.p2)]
+    hits = found.directions.lower(hits, "p", "p2", [ibis.least(*ends), ibis.greatest(*ends)])
     rows = found.engine.rows(_often(hits.group_by("p", "p2", "r").agg(n=hits.count()), min_support))
     return [Candidate((row["p"], row["p2"]), row["r"], walk=False) for row in rows]
 
@@ -147,10 +146,11 @@ def _closed_walks(found: Edges, pairs: Any, min_support: int) -> Any:
     ends = engine.keep(walks.select("u", "p", "q", "v").distinct())
     observed = found.observed
     forth = ends.join(observed, [ends.u == observed.h, ends.v == observed.t])
-    forth = forth.select(p1=forth.p, p2=_inverse(forth.q, found.n_relations), r=forth.r)
+    forth = forth.select(p1=forth.p, p2=found.directions.inverse(forth.q), r=forth.r)
     back = ends.join(observed, [ends.v == observed.h, ends.u == observed.t])
-    back = back.select(p1=back.q, p2=_inverse(back.p, found.n_relations), r=back.r)
+    back = back.select(p1=back.q, p2=found.directions.inverse(back.p), r=back.r)
     hits = ibis.union(forth, back)
+    hits = found.directions.lower(hits, "p1", "p2", [found.directions.inverse(step) for step in (hits.p2, hits.p1)])
     counted = engine.keep(_often(hits.group_by("p1", "p2", "r").agg(n=hits.count()), min_support))
     engine.drop(ends)
     return counted
@@ -158,11 +158,6 @@ def _closed_walks(found: Edges, pairs: Any, min_support: int) -> Any:
 
 def _often(counted: Any, least: int) -> Any:
     return counted.filter(counted.n >= least)
-
-
-def _inverse(step: Any, n_relations: int) -> Any:
-    back = ibis.ifelse(step >= n_relations, step - n_relations, step + n_relations)
-    return back.cast("int32")
 
 
 def _possible(found: Edges, counted: Any, min_hit_ratio: float) -> Any:
@@ -178,4 +173,5 @@ def _possible(found: Edges, counted: Any, min_hit_ratio: float) -> Any:
     widest = reach.group_by("p1", "p2", "a").agg(n=reach.n.max() - 1)
     bound = widest.group_by(q1=widest.p1, q2=widest.p2).agg(implied=widest.n.sum())
     rules = counted.join(bound, [counted.p1 == bound.q1, counted.p2 == bound.q2])
-    return rules.filter(rules.n >= rules.implied * min_hit_ratio).select("p1", "p2", "r")
+    enough = rules.n >= found.directions.least_implied(rules) * min_hit_ratio
+    return rules.filter(enough).select("p1", "p2", "r")

@@ -13,7 +13,7 @@ from ukge.logic.facts import FactTables
 from ukge.logic.joins import ENTITIES, Shape
 
 
-def estimates(engine: Engine, facts: FactTables, bodies: pa.Table, shape: Shape, n_relations: int) -> dict[int, int]:
+def estimates(engine: Engine, facts: FactTables, bodies: pa.Table, shape: Shape) -> dict[int, int]:
     """Return, per body of one shape, how many ways there are at most to fill it.
 
     One atom touches all others; its facts are gone through, and each other one multiplies by its fan-out there. That is
@@ -22,7 +22,7 @@ def estimates(engine: Engine, facts: FactTables, bodies: pa.Table, shape: Shape,
     loaded = engine.load(bodies)
     fan = engine.keep(facts.steps.group_by("x", "p").agg(n=facts.steps.count()))
     try:
-        rows = engine.rows(_products(facts.steps, fan, loaded, shape, n_relations))
+        rows = engine.rows(_products(facts, fan, loaded, shape))
     finally:
         engine.drop(loaded)
         engine.drop(fan)
@@ -30,7 +30,8 @@ def estimates(engine: Engine, facts: FactTables, bodies: pa.Table, shape: Shape,
     return {identity: counted.get(identity, 0) for identity in bodies["id"].to_pylist()}
 
 
-def _products(steps: Any, fan: Any, bodies: Any, shape: Shape, n_relations: int) -> Any:
+def _products(facts: FactTables, fan: Any, bodies: Any, shape: Shape) -> Any:
+    steps = facts.steps
     centre = _centre(shape.body)
     start, end = shape.body[centre]
     found = bodies.join(steps, bodies[f"p_{centre + 1}"] == steps.p)
@@ -42,7 +43,7 @@ def _products(steps: Any, fan: Any, bodies: Any, shape: Shape, n_relations: int)
         at = found.x if shared[0] == start else found.y
         step = found[f"p_{place + 1}"]
         if shared[0] != atom[0]:
-            step = ibis.ifelse(step >= n_relations, step - n_relations, step + n_relations)
+            step = facts.directions.inverse(step)
         side = fan.select(**{f"key_{place}": fan.p.cast("int64") * ENTITIES + fan.x, f"n_{place}": fan.n})
         found = found.join(side, step.cast("int64") * ENTITIES + at == side[f"key_{place}"])
         others.append(f"n_{place}")

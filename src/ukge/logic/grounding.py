@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ukge.errors import ConfigError
+from ukge.graph.files import check_target
 from ukge.graph.uncertain import UncertainGraph
 from ukge.logic.engine import Engine, using
 from ukge.logic.estimate import estimates
-from ukge.logic.facts import FactTables, fact_tables, relation_ids
+from ukge.logic.facts import Directions, FactTables, fact_tables, relation_ids
 from ukge.logic.ground_rules import Grounding, GroundingReport, RuleGrounding
 from ukge.logic.joins import Shape, bindings, bodies_table, shaped
-from ukge.logic.output import replacing
-from ukge.logic.rules import LONGEST_BODY, Rule
+from ukge.logic.rules import LONGEST_BODY, Atom, Rule
 from ukge.progress.steps import Steps, Tell
+from ukge.storage.files import replacing_path
 
 SCHEMA = pa.schema(
     [
@@ -94,11 +96,11 @@ def ground_on(
     """Ground rules on tables that are already loaded."""
     steps = Steps(tell, STEPS)
     steps.begin(ESTIMATING)
-    groups = _groups(rules, graph)
+    groups = _groups(rules, graph, facts.directions)
     expected: dict[int, int] = {}
     for number, group in enumerate(groups):
         steps.within(number / len(groups))
-        expected |= estimates(engine, facts, group.bodies, group.shape, graph.n_relations)
+        expected |= estimates(engine, facts, group.bodies, group.shape)
     pruned = _over_budget(rules, expected, settings.budget)
     heads = engine.load(_heads_table(rules, graph))
     filled = [_Filled(engine, facts, heads, group.without(pruned), settings) for group in groups]
@@ -177,15 +179,21 @@ class _Filled:
         rows = {
             name: named[f"fact_{at[place]}"] if place in at else ibis.null("int64") for place, name in enumerate(FACTS)
         }
-        columns = {"head": named[subject], "relation": named.relation, "tail": named[target], "body": named.value}
+        if self.facts.directions.undirected:
+            named = named.filter(~named.either_way | (named[subject] <= named[target]))
+        head, tail = named[subject], named[target]
+        if self.facts.directions.undirected:
+            turned = named.relation.isin(self.facts.directions.undirected) & (head > tail)
+            head, tail = ibis.ifelse(turned, tail, head), ibis.ifelse(turned, head, tail)
+        columns = {"head": head, "relation": named.relation, "tail": tail, "body": named.value}
         return named.select(**columns, weight=named.weight, rule=named.rule, **rows)
 
 
-def _groups(rules: Sequence[Rule], graph: UncertainGraph) -> list[_Group]:
+def _groups(rules: Sequence[Rule], graph: UncertainGraph, directions: Directions) -> list[_Group]:
     members: dict[tuple[Shape, tuple[int, ...]], dict[int, tuple[int, ...]]] = defaultdict(dict)
     for number, (rule, relations) in enumerate(zip(rules, relation_ids(rules, graph), strict=True)):
         seen = shaped(rule)
-        members[seen.shape, seen.order][number] = seen.steps(relations, graph.n_relations)
+        members[seen.shape, seen.order][number] = seen.steps(relations, directions)
     return [
         _Group(shape, order, bodies_table(list(steps), list(steps.values())))
         for (shape, order), steps in sorted(members.items())
@@ -195,7 +203,26 @@ def _groups(rules: Sequence[Rule], graph: UncertainGraph) -> list[_Group]:
 def _heads_table(rules: Sequence[Rule], graph: UncertainGraph) -> pa.Table:
     relations = [ids[-1] for ids in relation_ids(rules, graph)]
     columns = {"rule": pa.array(range(len(rules)), pa.int32()), "relation": pa.array(relations, pa.int32())}
-    return pa.table({**columns, "weight": pa.array([rule.weight for rule in rules], pa.float64())})
+    either_way = pa.array([_same_either_way(rule, graph.undirected) for rule in rules], pa.bool_())
+    weight = pa.array([rule.weight for rule in rules], pa.float64())
+    return pa.table({**columns, "weight": weight, "either_way": either_way})
+
+
+def _same_either_way(rule: Rule, undirected: Sequence[str]) -> bool:
+    """Return whether a rule's subject and object can change places, so that each ground rule would be found twice."""
+    if rule.head.relation not in undirected:
+        return False
+    turned = replace(rule, head=Atom(rule.head.relation, rule.head.object, rule.head.subject))
+    return bool(_readings(rule, undirected) & _readings(turned, undirected))
+
+
+def _readings(rule: Rule, undirected: Sequence[str]) -> set[Rule]:
+    """Return the rule with the body atoms that have no direction either way round."""
+    ways = [
+        (atom, Atom(atom.relation, atom.object, atom.subject)) if atom.relation in undirected else (atom,)
+        for atom in rule.body
+    ]
+    return {replace(rule, body=body).canonical() for body in product(*ways)}
 
 
 def _over_budget(rules: Sequence[Rule], expected: dict[int, int], budget: int) -> dict[int, str]:
@@ -219,6 +246,7 @@ def _output(engine: Engine, kept: Any, out: Path | None) -> tuple[pa.Table | Non
     if out is None:
         table = engine.collect(ordered)
         return table, table.num_rows
-    with replacing(out) as temporary:
+    check_target(out)
+    with replacing_path(out) as temporary:
         engine.write_parquet(ordered, temporary)
     return None, int(pq.read_metadata(out).num_rows)

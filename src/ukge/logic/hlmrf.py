@@ -1,8 +1,9 @@
 """Hinge-loss Markov random fields: find the truth values that violate the ground rules least.
 
-A potential is w · max{0, a·y + c} or w · max{0, a·y + c}². Their sum is convex, so its minimum over 0 ≤ y ≤ 1, the MAP
-state, can be found exactly. The alternating direction method of multipliers gives every potential its own copy of its
-variables, for which the minimum has a closed form, and lets the copies agree step by step.
+A potential is w · max{0, a·y + c} or w · max{0, a·y + c}²: how far a·y is from implying −c. Their sum is convex, so its
+minimum over 0 ≤ y ≤ 1, the MAP state, can be found exactly. The alternating direction method of multipliers gives
+every potential its own copy of its variables, for which the minimum has a closed form, and lets the copies agree step
+by step.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from ukge.logic.lukasiewicz import distance_to_satisfaction
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -39,8 +42,12 @@ class HingeProgram:
 
     def distances(self, values: Floats) -> Floats:
         """Return each potential's distance to satisfaction (eq. 10) at these truth values."""
-        linear = (self.coefficients * values[self.variables]).sum(axis=1) if self.n_variables else 0.0
-        return np.maximum(linear + self.constant, 0.0)
+        return self.distances_of_copies(values[self.variables] if self.n_variables else np.zeros(self.variables.shape))
+
+    def distances_of_copies(self, values: Floats) -> Floats:
+        """Return the distances where every potential has its own copies (m, k) of the truth values."""
+        distance: Floats = distance_to_satisfaction((self.coefficients * values).sum(axis=1), -self.constant)
+        return distance
 
     def objective(self, values: Floats) -> float:
         """Return the weighted sum of the distances, squared where the rule says so."""
@@ -106,7 +113,7 @@ def _one_by_one(program: HingeProgram, used: npt.NDArray[np.bool_]) -> Floats:
 def _local_minimum(program: HingeProgram, target: Floats, norm: Floats, penalty: float) -> Floats:
     """Return argmin_x w · max{0, a·x + c}^p + penalty / 2 · ‖x − target‖², for every potential at once."""
     a, w = program.coefficients, program.weight
-    violation = np.maximum((a * target).sum(axis=1) + program.constant, 0.0)
+    violation = program.distances_of_copies(target)
     # Along −a, a linear hinge moves by w / penalty but never past the point where it is satisfied.
     linear = np.minimum(w / penalty, violation / norm)
     square = 2.0 * w * violation / (penalty + 2.0 * w * norm)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ukge.errors import ConfigError
-from ukge.graph.keys import triple_keys
+from ukge.graph.aggregate import aggregate
+from ukge.graph.index import FactIndex
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.graph.vocabulary import Ids
 from ukge.logic.engine import Engine, using
-from ukge.logic.facts import best_rows
 from ukge.logic.ground_rules import GroundingReport
 from ukge.logic.grounding import GroundingSettings, ground
 from ukge.logic.hlmrf import Floats, MapState, solve
@@ -35,13 +35,7 @@ class Inferred:
 
     def confidence(self, head: Ids, relation: Ids, tail: Ids) -> Floats:
         """Return the inferred confidences of triples by id, 0 for those that no rule speaks of."""
-        keys = self.graph.keys()
-        asked = triple_keys(head, relation, tail, self.graph.n_entities, self.graph.n_relations)
-        if len(keys) == 0:
-            return np.zeros(len(asked))
-        order = np.argsort(keys)
-        at = np.minimum(np.searchsorted(keys[order], asked), len(keys) - 1)
-        return np.where(keys[order][at] == asked, self.graph.confidence[order][at], 0.0)
+        return np.nan_to_num(FactIndex(self.graph).stored(head, relation, tail))
 
 
 def infer(
@@ -84,6 +78,5 @@ def implied_heads(
     for _ in range(rounds):
         known = concat([graph, heads])
         found = ground(known, positive, asked, engine=engine)
-        new = found.heads(graph)
-        heads = concat([heads, new[best_rows(new)]])
+        heads = concat([heads, aggregate(found.heads(graph), "max").graph])
     return heads

@@ -11,6 +11,7 @@ import ibis
 import numpy as np
 import pyarrow as pa
 
+from ukge.logic.facts import Directions
 from ukge.logic.rules import Rule
 
 ENTITIES = 1 << 31
@@ -47,10 +48,11 @@ class Shaped:
     order: tuple[int, ...]
     backwards: tuple[bool, ...]
 
-    def steps(self, relations: Sequence[int], n_relations: int) -> tuple[int, ...]:
+    def steps(self, relations: Sequence[int], directions: Directions) -> tuple[int, ...]:
         """Return the body's steps (see `FactTables`), given the relations of the rule's body."""
         return tuple(
-            relations[place] + n_relations * back for place, back in zip(self.order, self.backwards, strict=True)
+            directions.step(relations[place], backwards=back)
+            for place, back in zip(self.order, self.backwards, strict=True)
         )
 
 

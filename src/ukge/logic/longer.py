@@ -83,6 +83,8 @@ def _counted(found: Edges, ends: Any, min_support: int) -> Any:
     hits = ibis.union(
         *(one.select("p1", "p2", "p3", "r", backwards=ibis.literal(turned)) for one, turned in ((forth, 0), (back, 1)))
     )
+    if found.directions.undirected:
+        hits = hits.mutate(backwards=ibis.ifelse(hits.r.isin(found.directions.undirected), 0, hits.backwards))
     counted = hits.group_by("p1", "p2", "p3", "r", "backwards").agg(n=hits.count())
     return counted.filter(counted.n >= min_support)
 
@@ -98,7 +100,7 @@ def _possible(found: Edges, begun: Any, counted: Any, min_hit_ratio: float) -> A
     bound = widest.group_by(q1=widest.p1, q2=widest.p2, q3=widest.p3).agg(implied=widest.n.sum())
     links = [counted.p1 == bound.q1, counted.p2 == bound.q2, counted.p3 == bound.q3]
     rules = counted.join(bound, links)
-    rules = rules.filter(rules.n >= rules.implied * min_hit_ratio)
+    rules = rules.filter(rules.n >= found.directions.least_implied(rules) * min_hit_ratio)
     return rules.select("p1", "p2", "p3", "r", "backwards")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import ibis
@@ -15,7 +15,7 @@ import pyarrow as pa
 from ukge.errors import RuleError
 from ukge.graph.uncertain import UncertainGraph
 from ukge.logic.engine import Engine, using
-from ukge.logic.facts import FactTables, fact_tables, relation_ids
+from ukge.logic.facts import Directions, FactTables, fact_tables, relation_ids
 from ukge.logic.joins import Shape, bindings, bodies_table, shaped
 from ukge.logic.rules import Rule
 
@@ -134,7 +134,7 @@ def measure(
         if known is None:
             return measure_on(running, facts, graph, rules, strong=strong, distinct=distinct)
         with fact_tables(running, known, strong) as others:
-            mixed = FactTables(others.observed, facts.steps)
+            mixed = replace(facts, observed=others.observed)
             return measure_on(running, mixed, graph, rules, strong=strong, distinct=distinct)
 
 
@@ -148,7 +148,7 @@ def measure_on(
     if not rules:
         return []
     counted: dict[int, dict[str, Any]] = {number: {} for number in range(len(rules))}
-    for batch in _batches(rules, graph):
+    for batch in _batches(rules, graph, facts.directions):
         for row in batch.measured(engine, facts, strong, distinct):
             counted[row.pop("rule")].update(row)
     sizes = _relation_sizes(engine, facts)
@@ -157,9 +157,13 @@ def measure_on(
 
 @dataclass(frozen=True)
 class _Batch:
-    """Rules of one shape: the distinct bodies among them, and per rule its body and the relation of its head."""
+    """Rules of one shape: the distinct bodies among them, and per rule its body and the relation of its head.
+
+    Facts that `undirected` heads imply are one with their mirrors: they are counted as they are stored.
+    """
 
     shape: Shape
+    undirected: bool
     bodies: pa.Table
     heads: pa.Table
 
@@ -167,12 +171,16 @@ class _Batch:
         bodies, heads = engine.load(self.bodies), engine.load(self.heads)
         subject, target = (f"v_{variable}" for variable in self.shape.head)
         filled = bindings(facts.steps, bodies, self.shape, distinct=distinct)
-        pairs = filled.select("id", x=filled[subject], y=filled[target], value=filled.value)
+        x, y = filled[subject], filled[target]
+        if self.undirected:
+            x, y = ibis.least(x, y), ibis.greatest(x, y)
+        pairs = filled.select("id", x=x, y=y, value=filled.value)
         implied = engine.keep(pairs.group_by("id", "x", "y").agg(value=pairs.value.max()))
         try:
             yield from engine.rows(_implied(implied, heads))
             yield from engine.rows(_hits(implied, heads, facts.observed, strong))
-            yield from engine.rows(_partially_complete(implied, heads, facts.observed, strong))
+            complete = _partially_complete_pairs if self.undirected else _partially_complete
+            yield from engine.rows(complete(implied, heads, facts.observed, strong))
         finally:
             for table in (implied, bodies, heads):
                 engine.drop(table)
@@ -211,20 +219,32 @@ def _partially_complete(implied: Any, heads: Any, observed: Any, strong: float) 
     return complete.group_by("rule").agg(pca_implied=complete.n.sum())
 
 
-def _batches(rules: Sequence[Rule], graph: UncertainGraph) -> list[_Batch]:
-    by_shape: dict[Shape, list[tuple[int, tuple[int, ...], int]]] = defaultdict(list)
+def _partially_complete_pairs(implied: Any, heads: Any, observed: Any, strong: float) -> Any:
+    """Count the implied facts without a direction of which either end has a strong fact of the relation."""
+    certain = observed.filter(observed.c > strong)
+    known = ibis.union(certain.select("r", e=certain.h), certain.select("r", e=certain.t), distinct=True)
+    asked = implied.join(heads, implied.id == heads.body)
+    ends = (asked.join(known, [end == known.e, asked.relation == known.r]) for end in (asked.x, asked.y))
+    complete = ibis.union(*(end.select("rule", "x", "y") for end in ends), distinct=True)
+    return complete.group_by("rule").agg(pca_implied=complete.count())
+
+
+def _batches(rules: Sequence[Rule], graph: UncertainGraph, directions: Directions) -> list[_Batch]:
+    by_shape: dict[tuple[Shape, bool], list[tuple[int, tuple[int, ...], int]]] = defaultdict(list)
     for number, (rule, relations) in enumerate(zip(rules, relation_ids(rules, graph), strict=True)):
         seen = shaped(rule)
-        by_shape[seen.shape].append((number, seen.steps(relations, graph.n_relations), relations[-1]))
+        member = number, seen.steps(relations, directions), relations[-1]
+        by_shape[seen.shape, relations[-1] in directions.undirected].append(member)
     batches = []
-    for shape, members in sorted(by_shape.items()):
+    for (shape, undirected), members in sorted(by_shape.items()):
         bodies = {steps: place for place, steps in enumerate(dict.fromkeys(steps for _, steps, _ in members))}
         heads = {
             "rule": pa.array([number for number, _, _ in members], pa.int32()),
             "body": pa.array([bodies[steps] for _, steps, _ in members], pa.int32()),
             "relation": pa.array([head for _, _, head in members], pa.int32()),
         }
-        batches.append(_Batch(shape, bodies_table(list(bodies.values()), list(bodies)), pa.table(heads)))
+        table = bodies_table(list(bodies.values()), list(bodies))
+        batches.append(_Batch(shape, undirected, table, pa.table(heads)))
     return batches
 
 

@@ -138,7 +138,7 @@ def mine(
     steps = Steps(tell, STEPS if wanted.max_length > 2 else {step: STEPS[step] for step in (LOADING, PAIRS, MEASURING)})
     steps.begin(LOADING)
     with using(engine) as running, fact_tables(running, graph, wanted.strong) as facts:
-        found = edges(running, facts, graph.n_relations)
+        found = edges(running, facts)
         try:
             return _Miner(running, facts, graph, wanted, found).mined(steps)
         finally:
@@ -187,7 +187,7 @@ class _Miner:
         bounded = sum(walks.supported - len(walks.candidates) for walks in (two, three))
         report = MiningReport(
             facts=self._size(self.facts.observed),
-            strong_facts=self._size(self.facts.steps) // 2,
+            strong_facts=self._size(self.facts.observed.filter(self.facts.observed.c > asked.strong)),
             supported=bounded + dear + len(self.candidates),
             implied_too_much=bounded,
             too_dear=dear,
@@ -217,15 +217,22 @@ class _Miner:
         """Return walks of three steps that begin or end with the body of a good rule of two steps."""
         shorter = [self.candidates[one.rule] for one in good]
         bodies = {one.steps for one in shorter if one.walk and len(one.steps) == 2}
-        either_way = sorted({*bodies, *(self.found.turned(steps) for steps in bodies)})
+        either_way = sorted({*bodies, *(self.found.directions.turned(steps) for steps in bodies)})
         if not either_way:
             return NO_WALKS
         asked = self.settings
         found = three_steps(self.found, either_way, asked.min_support, asked.min_hit_ratio, asked.max_walks)
         # A walk that both begins and ends with such a body is found from both ends.
-        once = {as_rule(candidate, self.names).canonical(): candidate for candidate in found.candidates}
+        once = {self._walk_of(candidate): candidate for candidate in found.candidates}
         twice = len(found.candidates) - len(once)
         return replace(found, candidates=list(once.values()), supported=found.supported - twice)
+
+    def _walk_of(self, candidate: Candidate) -> tuple[int, tuple[int, ...]]:
+        """Return the head's relation and the walk from its subject on, of a head without a direction the lower walk."""
+        steps, turned = candidate.steps, self.found.directions.turned(candidate.steps)
+        if candidate.relation in self.found.directions.undirected:
+            return candidate.relation, min(steps, turned)
+        return candidate.relation, turned if candidate.backwards else steps
 
     def _affordable(self, candidates: Sequence[Candidate]) -> tuple[list[Candidate], int]:
         """Return the candidates whose bodies can be counted within the limit, narrow ones first; and how many not."""
@@ -249,7 +256,7 @@ class _Miner:
         length = len(walks[0])
         shape = Shape(tuple((place, place + 1) for place in range(length)), (0, length))
         table = bodies_table(range(len(walks)), walks)
-        expected = estimates(self.engine, self.facts, table, shape, self.graph.n_relations)
+        expected = estimates(self.engine, self.facts, table, shape)
         return {walks[number]: size for number, size in expected.items()}
 
     def _size(self, table: Any) -> int:

@@ -9,10 +9,11 @@ from itertools import combinations
 import numpy as np
 import pyarrow as pa
 
-from ukge.graph.keys import triple_keys
+from ukge.graph.aggregate import aggregate
+from ukge.graph.index import FactIndex
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.logic.engine import Engine
-from ukge.logic.facts import best_rows, fact_tables
+from ukge.logic.facts import distinct_facts, fact_tables
 from ukge.logic.ground_rules import Grounding
 from ukge.logic.grounding import FACTS, GroundingSettings, ground_on
 from ukge.logic.hlmrf import Floats, HingeProgram, Indices
@@ -58,7 +59,7 @@ def ground_program(
     observed are no variables.
     """
     unseen = targets[~np.isin(targets.keys(), graph.keys())]
-    variables = unseen[best_rows(unseen)]
+    variables = aggregate(unseen).graph
     # As part of a body a target may turn out to be true, so it is grounded as if it were.
     atoms = concat([graph, variables.with_confidence(np.ones(len(variables)))])
     asked = replace(settings, unseen_only=not joint, best_only=settings.best_only and not joint)
@@ -77,12 +78,15 @@ def _rule_hinges(grounded: Grounding, atoms: UncertainGraph, n_observed: int) ->
         for name, kind in (("weight", np.float64), ("squared", np.bool_), ("negated", np.bool_))
     )
     body = np.stack([table[name].fill_null(-1).to_numpy() for name in FACTS], axis=1)
-    head = _rows_of(table, atoms)
+    facts = distinct_facts(atoms)
+    head = _rows_of(table, facts, atoms)
     places = np.concatenate([body, head[:, None]], axis=1)
     signs = np.ones(places.shape)
     signs[:, -1] = np.where(negated, 1.0, -1.0)
     known = (places >= 0) & (places < n_observed)
-    values = np.where(known, atoms.confidence[np.maximum(places, 0)], 0.0)
+    confidence = np.zeros(len(atoms))
+    confidence[facts["row"].to_numpy()] = facts["c"].to_numpy()
+    values = np.where(known, confidence[np.maximum(places, 0)], 0.0)
     constant = (signs * values).sum(axis=1) - ((body >= 0).sum(axis=1) - 1) - negated
     variables, coefficients = _merged(np.where(places >= n_observed, places - n_observed, -1), signs)
     reachable = constant + np.maximum(coefficients, 0.0).sum(axis=1)
@@ -106,15 +110,13 @@ def _joined(one: HingeProgram, other: HingeProgram) -> HingeProgram:
     return HingeProgram(one.n_variables, *both)
 
 
-def _rows_of(table: pa.Table, atoms: UncertainGraph) -> Indices:
-    """Return the row of each ground rule's head among the atoms, −1 where it is none of them."""
-    rows = best_rows(atoms)
-    keys = atoms.keys()[rows]
-    order = np.argsort(keys)
+def _rows_of(table: pa.Table, facts: pa.Table, atoms: UncertainGraph) -> Indices:
+    """Return the row of each ground rule's head among the atoms, −1 where it is none; `facts` are the distinct ones."""
+    rows = facts["row"].to_numpy()
     head, relation, tail = (table[name].to_numpy() for name in ("head", "relation", "tail"))
-    heads = triple_keys(head, relation, tail, atoms.n_entities, atoms.n_relations)
-    at = np.minimum(np.searchsorted(keys[order], heads), len(keys) - 1)
-    found: Indices = np.where(keys[order][at] == heads, rows[order][at], -1)
+    index = FactIndex(atoms[rows])
+    at = index.find(head, relation, tail)
+    found: Indices = np.append(rows[index.triples.first], -1)[at]
     return found
 
 

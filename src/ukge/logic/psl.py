@@ -14,8 +14,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from ukge.graph.aggregate import aggregate
 from ukge.graph.uncertain import UncertainGraph
-from ukge.logic.facts import best_rows, relation_ids
+from ukge.logic.facts import relation_ids
 from ukge.logic.output import write_text
 from ukge.logic.program import NegativePrior
 from ukge.logic.rules import Atom, Rule
@@ -35,7 +36,7 @@ def psl_program(
     """
     used = sorted({relation for ids in relation_ids(rules, graph) for relation in ids})
     names = {graph.relations[number]: predicate(number, graph.relations[number]) for number in used}
-    observations = _atoms(graph[best_rows(graph)], with_confidence=True)
+    observations = _atoms(aggregate(graph).graph, with_confidence=True)
     wanted = _atoms(targets, with_confidence=False)
     predicates = {
         f"{name}/2": {"observations": observations[relation], "targets": wanted[relation]}

@@ -35,8 +35,15 @@ def resolve_device(name: str) -> torch.device:
 class DeviceModel(Model):
     """A model whose weights are on a device; on the CPU it shares them."""
 
-    def __init__(self, parameters: Parameters, scorer: Scorer, link: Link, device: str) -> None:
-        super().__init__(parameters, scorer, link)
+    def __init__(
+        self,
+        parameters: Parameters,
+        scorer: Scorer,
+        link: Link,
+        device: str,
+        undirected: npt.NDArray[np.bool_] | None = None,
+    ) -> None:
+        super().__init__(parameters, scorer, link, undirected)
         self.device = resolve_device(device)
         self._entity, self._relation, self._link = (
             to_tensor(table, self.device) for table in (parameters.entity, parameters.relation, parameters.link)

@@ -101,11 +101,19 @@ class Ranking(NamedTuple):
 
 
 class Model:
-    """Weights that predict, by id. It reads `parameters` in place, so it follows their training."""
+    """Weights that predict, by id. It reads `parameters` in place, so it follows their training.
 
-    def __init__(self, parameters: Parameters, scorer: Scorer, link: Link) -> None:
+    `undirected` says of each relation whether it has no direction: a fact and its mirror are then the same fact, whose
+    plausibility is the mean of both where the scorer tells head from tail.
+    """
+
+    def __init__(
+        self, parameters: Parameters, scorer: Scorer, link: Link, undirected: npt.NDArray[np.bool_] | None = None
+    ) -> None:
+        self.parameters = parameters
         self.scorer = scorer
         self.link = link
+        self.undirected = undirected
         self._entity: Any = parameters.entity
         self._relation: Any = parameters.relation
         self._link: Any = parameters.link
@@ -129,35 +137,58 @@ class Model:
             out[rows] = self._numbers(self._predict(plausibility))
         return out
 
+    def strength(self, head: Ids, relation: Ids, tail: Ids) -> Floats:
+        """Return what orders facts as their confidences do, without the ties of a clamped link: g, turned its way."""
+        return np.float32(self.sign) * self.plausibility(head, relation, tail)
+
+    @property
+    def sign(self) -> float:
+        """What plausibilities are multiplied by so that a higher one means a higher confidence."""
+        return self.link.ranking_sign(float(self._link[0]))
+
     def tail_scores(self, head: Ids, relation: Ids) -> Floats:
         """Return for each query (h, r, ?) a score of every entity, (n, n_entities): a higher one ranks higher.
 
         Scores are plausibilities turned the way of confidence, not confidences, which tie where a link is clamped.
         """
-        return self._numbers(self._all_scores(self._tail_query(head, relation)))
+        return self._numbers(self._tail_scores(head, relation))
 
     def head_scores(self, relation: Ids, tail: Ids) -> Floats:
         """Return for each query (?, r, t) a score of every entity, (n, n_entities), as `tail_scores` does."""
-        return self._numbers(self._all_scores(self._head_query(relation, tail)))
+        return self._numbers(self._head_scores(relation, tail))
 
     def rank_tails(self, head: Ids, relation: Ids, k: int) -> Ranking:
         """Return the k best tails of each query (h, r, ?); all entities are candidates."""
-        return self._rank(len(head), k, lambda rows: self._tail_query(head[rows], relation[rows]))
+        return self._rank(len(head), k, lambda rows: self._tail_scores(head[rows], relation[rows]))
 
     def rank_heads(self, relation: Ids, tail: Ids, k: int) -> Ranking:
         """Return the k best heads of each query (?, r, t); all entities are candidates."""
-        return self._rank(len(tail), k, lambda rows: self._head_query(relation[rows], tail[rows]))
+        return self._rank(len(tail), k, lambda rows: self._head_scores(relation[rows], tail[rows]))
+
+    def query(self, side: str, given: int, relation: int) -> Floats:
+        """Return the vector whose product with an entity's row is that entity's score, for inner products alone."""
+        ids = np.array([given]), np.array([relation])
+        found = self._tail_query(*ids) if side == "tail" else self._head_query(*ids[::-1])
+        return np.asarray(self._numbers(found)[0] * np.float32(self.sign))
+
+    def confidence_of(self, scores: Floats) -> Floats:
+        """Return the confidences that scores, or strengths, stand for."""
+        return np.asarray(self.link.predict(np.float32(self.sign) * scores, *self.parameters.link))
 
     def _plausibilities(self, head: Ids, relation: Ids, tail: Ids) -> Iterator[tuple[slice, Any]]:
+        if self.undirected is not None:
+            # Rounded products depend on their order: a fact and its mirror are multiplied in the same one.
+            turned = self.undirected[relation] & (head > tail)
+            head, tail = np.where(turned, tail, head), np.where(turned, head, tail)
         for rows in _blocks(len(head), self._entity.shape[1], FACTS):
-            yield (
-                rows,
-                self.scorer.plausibility(
-                    self._rows(self._entity, head[rows]),
-                    self._rows(self._relation, relation[rows]),
-                    self._rows(self._entity, tail[rows]),
-                ),
-            )
+            kind = self._rows(self._relation, relation[rows])
+            ends = self._rows(self._entity, head[rows]), self._rows(self._entity, tail[rows])
+            plausibility = self.scorer.plausibility(ends[0], kind, ends[1])
+            both = self._told_both_ways(relation[rows])
+            if len(both):
+                back = self.scorer.plausibility(ends[1][both], kind[both], ends[0][both])
+                plausibility[both] = (plausibility[both] + back) / 2
+            yield rows, plausibility
 
     def _predict(self, plausibility: Any) -> Any:
         return self.link.predict(plausibility, self._link[0], self._link[1])
@@ -168,18 +199,35 @@ class Model:
     def _head_query(self, relation: Ids, tail: Ids) -> Any:
         return self.scorer.head_query(self._rows(self._relation, relation), self._rows(self._entity, tail))
 
-    def _all_scores(self, query: Any) -> Any:
-        plausibility = self._compare_all(query)
-        return -plausibility if self.link.ranking_sign(float(self._link[0])) < 0 else plausibility
+    def _told_both_ways(self, relation: Ids) -> npt.NDArray[np.int64]:
+        """Return which facts or queries have no direction and a scorer that gives them one."""
+        if self.undirected is None or self.scorer.symmetric:
+            return np.zeros(0, dtype=np.int64)
+        return np.flatnonzero(self.undirected[relation])
 
-    def _rank(self, n: int, k: int, query: Callable[[slice], Any]) -> Ranking:
+    def _tail_scores(self, head: Ids, relation: Ids) -> Any:
+        return self._all_scores(self._tail_query(head, relation), head, relation, self._told_both_ways(relation))
+
+    def _head_scores(self, relation: Ids, tail: Ids) -> Any:
+        query, both = self._head_query(relation, tail), self._told_both_ways(relation)
+        if len(both):  # the same question as that for a tail, so that it gets the same answer to the bit
+            query[both] = self._tail_query(tail[both], relation[both])
+        return self._all_scores(query, tail, relation, both)
+
+    def _all_scores(self, query: Any, given: Ids, relation: Ids, both: npt.NDArray[np.int64]) -> Any:
+        plausibility = self._compare_all(query)
+        if len(both):
+            back = self._compare_all(self._head_query(relation[both], given[both]))
+            plausibility[both] = (plausibility[both] + back) / 2
+        return -plausibility if self.sign < 0 else plausibility
+
+    def _rank(self, n: int, k: int, scores_of: Callable[[slice], Any]) -> Ranking:
         k = min(k, self.n_entities)
         found = Ranking(np.empty((n, k), dtype=np.int64), np.empty((n, k), dtype=np.float32))
-        sign = self.link.ranking_sign(float(self._link[0]))
         for rows in _blocks(n, self.n_entities):
-            entity, scores = self._best(self._all_scores(query(rows)), k)
+            entity, scores = self._best(scores_of(rows), k)
             found.entity[rows] = self._numbers(entity)
-            found.confidence[rows] = self._numbers(self._predict(sign * scores))
+            found.confidence[rows] = self._numbers(self._predict(self.sign * scores))
         return found
 
     # What another device does otherwise.

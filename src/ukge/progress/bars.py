@@ -36,7 +36,7 @@ class Clock:
         self.first = 0.0
 
     def start(self, share: float = 0.0) -> None:
-        """Begin to count: work that is gone on with has a share done already."""
+        """Begin to count: work that is resumed has a share done already."""
         self.began, self.first = time.monotonic(), share
 
     def left(self, share: float) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from html import escape
 from typing import Any
+
+from ukge.html import render
 
 PAUSE = 0.1
 """Seconds between two pictures at least: each is a message to the browser."""
@@ -25,11 +26,8 @@ class NotebookBars:
         """Show the bars, unless they were shown a moment ago."""
         if time.monotonic() - self._drawn >= PAUSE:
             self._drawn = time.monotonic()
-            rows = "".join(f"<div>{_bar(share)} {escape(news)}</div>" for share, news in bars)
             text = "\n".join(news if share is None else f"{share:>4.0%}  {news}" for share, news in bars)
-            self._show(
-                {"text/html": f'<div style="font-variant-numeric: tabular-nums">{rows}</div>', "text/plain": text}
-            )
+            self._show({"text/html": render("bars.html", bars=bars), "text/plain": text})
 
     def clear(self) -> None:
         """Take the bars away."""
@@ -43,9 +41,3 @@ class NotebookBars:
             self._handle = display(content, raw=True, display_id=True)
         else:
             self._handle.update(content, raw=True)
-
-
-def _bar(share: float | None) -> str:
-    value = "" if share is None else f' value="{share:.4f}"'
-    percent = "" if share is None else f" {share:.0%}"
-    return f'<progress max="1"{value} style="width: 12em; vertical-align: middle"></progress>{percent}'

@@ -12,7 +12,7 @@ from ukge.evaluation.case_study import Case, Tail
 from ukge.evaluation.evaluate import Row
 from ukge.graph.dataset import Dataset
 from ukge.settings.config import Config
-from ukge.storage import write_atomically
+from ukge.storage.files import write_atomically
 
 FORMAT = 1
 Figures = Mapping[str, Mapping[str, float | None]]

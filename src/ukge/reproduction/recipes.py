@@ -35,7 +35,7 @@ class Contestant:
     like: str | None = None
 
 
-contestants: Registry[Contestant] = Registry("model")
+contestants: Registry[Contestant] = Registry("model of the comparison", "ukge.contestants")
 contestants.register("transe")(Contestant("TransE", "transe"))
 contestants.register("distmult")(Contestant("DistMult", "distmult"))
 contestants.register("complex")(Contestant("ComplEx", "complex"))

@@ -90,7 +90,7 @@ class Reproduction:
 def reproduce(request: Request, watcher: Watcher | None = None) -> Reproduction:
     """Train what is missing under `request.out`, judge it, and return everything the tables need.
 
-    A finished run with the same settings and data is not trained again, one that was killed is gone on with, and one
+    A finished run with the same settings and data is not trained again, one that was killed is resumed, and one
     with other settings is set aside. A training that fails does not stop the others.
     """
     watch = watcher or Watcher()

@@ -79,7 +79,7 @@ def trained(
     if state == FINISHED:
         return UKGE.load(path)
     if state == UNFINISHED:
-        return UKGE.resume(path, dataset, progress=False, callbacks=[callback], on_facts=on_facts)
+        return UKGE.resume(path, progress=False, callbacks=[callback], on_facts=on_facts)
     return UKGE(contestants.get(job.model).variant, config=config).fit(
         dataset,
         rules=job.rules,

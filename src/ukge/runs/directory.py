@@ -3,6 +3,7 @@
 manifest.json      status, versions, seed, data and its fingerprint, result, SHA-256 of the files below
 config.toml        the resolved settings, ready for `ukge train --config`
 entities.parquet, relations.parquet      the names behind the ids
+data/                                    the facts and the split that it was made from, see `facts`
 ground_rules.safetensors                 the ground rules it learns from, if any
 weights.safetensors                      the best epoch's weights
 checkpoint.safetensors                   the last epoch's weights and the optimiser, to resume from
@@ -15,10 +16,11 @@ import hashlib
 import json
 import platform
 import shutil
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ukge._version import __version__
 from ukge.errors import RunError
@@ -26,49 +28,58 @@ from ukge.graph.dataset import Dataset
 from ukge.graph.vocabulary import Vocabulary
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.parameters import Parameters, State
+from ukge.models.scorers import scorers
+from ukge.runs import facts
 from ukge.settings.config import Config, read_config, to_toml
-from ukge.storage import DAMAGED, load_arrays, map_arrays, save_arrays, sha256, write_atomically
+from ukge.storage.arrays import StoredArrays, load_arrays, map_arrays, save_arrays
+from ukge.storage.files import DAMAGED, sha256, write_atomically
 
-FORMAT = 1
+FORMAT = 2
+BLOCK = 1 << 16
+"""Rows that are looked at together when a table is checked."""
+
 IN_MEMORY = "(in memory)"
 """Where data came from that no file holds."""
-LISTED = ("config.toml", "entities.parquet", "relations.parquet", "ground_rules.safetensors", "weights.safetensors")
+LISTED = (
+    "config.toml",
+    "entities.parquet",
+    "relations.parquet",
+    "ground_rules.safetensors",
+    "weights.safetensors",
+    *facts.FILES,
+)
 LIBRARIES = ("numpy", "torch", "numba", "pyarrow", "safetensors")
 
 
 @dataclass(frozen=True)
 class DataNote:
-    """What a run learnt from: how to open it again, and fingerprints that tell whether it is still the same.
+    """What a run learnt from: where it came from, what it is called, and fingerprints of its parts.
 
-    `facts` and `mean` are the number of the training facts and their mean confidence, where they are known; `reading`
-    is what `read` was told about the file of facts: its format, columns and the like.
+    `facts` and `mean` are the number of the training facts and their mean confidence, where they are known;
+    `undirected` are the relations without a direction. Facts that are too large to be kept in the run have no
+    fingerprints.
     """
 
     reference: str
-    train: str
-    val: str
-    seed: int = 0
-    leak_safe: bool = False
+    name: str = "graph"
+    train: str = ""
+    val: str = ""
+    test: str = ""
     facts: int | None = None
     mean: float | None = None
-    reading: Mapping[str, Any] = field(default_factory=dict)
+    undirected: tuple[str, ...] = ()
+    inverses: tuple[tuple[str, str], ...] = ()
+    """pairs of relations that say the same from the other end"""
 
     @classmethod
-    def of(
-        cls,
-        dataset: Dataset,
-        reference: str,
-        seed: int,
-        leak_safe: bool,
-        reading: Mapping[str, Any] | None = None,
-        *,
-        kept: bool = True,
-    ) -> DataNote:
+    def of(cls, dataset: Dataset, reference: str, *, kept: bool = True) -> DataNote:
         """Note what a data set holds; fingerprints, which take a while, only if the run is kept."""
         train = dataset.train
         mean = float(train.confidence.mean()) if len(train) else None
-        prints = (train.fingerprint, dataset.val.fingerprint) if kept else ("", "")
-        return cls(reference, *prints, seed, leak_safe, len(train), mean, dict(reading or {}))
+        prints = ("", "", "")
+        if kept:
+            prints = train.fingerprint, dataset.val.fingerprint, dataset.test.fingerprint
+        return cls(reference, dataset.name, *prints, len(train), mean, train.undirected, dataset.inverses)
 
 
 @dataclass
@@ -95,20 +106,27 @@ class Run:
         path: str | Path,
         config: Config,
         data: DataNote,
-        entities: Vocabulary,
-        relations: Vocabulary,
+        facts_or_names: Dataset | tuple[Vocabulary, Vocabulary],
         rules: GroundRules | None,
         *,
         model: str,
         overwrite: bool = False,
     ) -> Run:
-        """Make a new run directory; one that holds anything is refused, unless it is a run and `overwrite` is said."""
+        """Make a new run directory; one that holds anything is refused, unless it is a run and `overwrite` is said.
+
+        It keeps the facts of a data set; of facts that are too large for that, it keeps the names.
+        """
         run = cls(path)
         if run.path.exists() and (not run.path.is_dir() or any(run.path.iterdir())):
             run._give_way(overwrite)
         run.path.mkdir(parents=True, exist_ok=True)
         write_atomically(run.path / "config.toml", to_toml(config).encode())
-        for vocabulary, name in ((entities, "entities"), (relations, "relations")):
+        if isinstance(facts_or_names, Dataset):
+            facts.keep_facts(run.path, facts_or_names)
+            names = facts_or_names.entities, facts_or_names.relations
+        else:
+            names = facts_or_names
+        for vocabulary, name in zip(names, ("entities", "relations"), strict=True):
             write_atomically(run.path / f"{name}.parquet", vocabulary.to_parquet())
         if rules is not None:
             arrays = {name: getattr(rules, name) for name in ("head", "relation", "tail", "body", "weight")}
@@ -163,13 +181,15 @@ class Run:
         if manifest["format"] != FORMAT:
             raise RunError(
                 f"{self.path} is a run of format {manifest['format']}, this version reads format {FORMAT}",
-                hint="Use the version of ukge that the manifest names.",
+                hint="Train it again: runs keep their facts now. Or use the version that its manifest names.",
             )
         return manifest
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
-        """Write the manifest with the checksums of the listed files that are there."""
-        files = {name: sha256(self.path / name) for name in LISTED if (self.path / name).is_file()}
+        """Write the manifest with the checksums of the listed files that are there; those of facts never change."""
+        known = {name: digest for name, digest in manifest.get("files", {}).items() if name in facts.FILES}
+        here = [name for name in LISTED if name not in known and (self.path / name).is_file()]
+        files = known | {name: sha256(self.path / name) for name in here}
         whole = {**manifest, "files": files}
         text = json.dumps({**whole, "checksum": _checksum(whole)}, indent=2, ensure_ascii=False)
         write_atomically(self.path / "manifest.json", text.encode())
@@ -186,7 +206,17 @@ class Run:
     @property
     def data(self) -> DataNote:
         """What the run learnt from."""
-        return DataNote(**self.manifest()["data"])
+        noted = self.manifest()["data"]
+        inverses = tuple((first, second) for first, second in noted["inverses"])
+        return DataNote(**{**noted, "undirected": tuple(noted["undirected"]), "inverses": inverses})
+
+    @property
+    def kept(self) -> facts.KeptFacts | None:
+        """The facts that the run keeps, None where it refers to facts elsewhere."""
+        if not (self.path / facts.FOLDER).is_dir():
+            return None
+        note = self.data
+        return facts.KeptFacts(self.path, *self.vocabularies, note.undirected, note.inverses)
 
     @property
     def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
@@ -205,8 +235,25 @@ class Run:
         save_arrays(self.path / "weights.safetensors", parameters.as_dict(), notes)
 
     def load_weights(self) -> Parameters:
-        """Read the best weights."""
-        return Parameters(**load_arrays(self.path / "weights.safetensors")[0])
+        """Map the best weights from their file, and check that they fit the run's settings and names."""
+        file = self.path / "weights.safetensors"
+        arrays = StoredArrays(file)
+        settings = self.config.model
+        scorer = scorers.get(settings.scorer)
+        entities, relations = self.vocabularies
+        expected = {
+            "entity": (len(entities), scorer.entity_width(settings.dim)),
+            "relation": (len(relations), scorer.relation_width(settings.dim)),
+            "link": (2,),
+        }
+        for name, shape in expected.items():
+            found = arrays.get(name)
+            if found is None or found.shape != shape or found.dtype != np.float32:
+                has = "is missing" if found is None else f"is {found.dtype} {found.shape}"
+                raise RunError(f"{file} does not fit the run: '{name}' {has}, expected float32 {shape}", hint=DAMAGED)
+            if not all(np.isfinite(found[at : at + BLOCK]).all() for at in range(0, len(found), BLOCK)):
+                raise RunError(f"{file} cannot be used: '{name}' holds numbers that are not finite", hint=DAMAGED)
+        return Parameters(**{name: arrays[name] for name in expected})
 
     def save_checkpoint(
         self, parameters: Parameters, state: State, best: Parameters | None, progress: Progress

@@ -7,17 +7,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ukge.errors import ConfigError, DataError, RunError
-from ukge.graph.notebook import figure
-from ukge.graph.pictures import curve
+from ukge.graph.dataset import Dataset
 from ukge.graph.vocabulary import Vocabulary
-from ukge.models.assemble import as_model
+from ukge.html.pictures import curve
 from ukge.models.model import Model
-from ukge.runs.directory import IN_MEMORY, DataNote, Run
+from ukge.runs.dataset import dataset_of
+from ukge.runs.directory import DataNote, Run
 from ukge.runs.trained import Collapse, Trained
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ukge.html.card import Figure
 
 MEASURED = ("metric", "value", "best", "best_epoch", "seconds", "facts_per_second")
 
@@ -31,11 +35,17 @@ class Learnt:
     relations: Vocabulary
     note: DataNote
     trace: list[dict[str, Any]]
+    data: Dataset | Run
+    """what it learnt from, or the run that keeps it"""
+
+    def dataset(self) -> Dataset:
+        """Return what it learnt from."""
+        return self.data if isinstance(self.data, Dataset) else dataset_of(self.data)
 
     @cached_property
     def predictor(self) -> Model:
         """The model, by ids."""
-        return as_model(self.trained.parameters, self.trained.config)
+        return self.trained.model()
 
     @property
     def names(self) -> tuple[Vocabulary, Vocabulary]:
@@ -90,22 +100,21 @@ class Learnt:
         relations = f"{len(self.relations):,} relation{'s' if len(self.relations) != 1 else ''}"
         return f"trained on {facts}{len(self.entities):,} entities and {relations}{best}{when}"
 
-    def pictures(self) -> list[str]:
-        """Return, as HTML, how the loss and the validation metric went."""
+    def pictures(self) -> list[Figure]:
+        """Return how the loss and the validation metric went."""
         loss = curve([(line["epoch"], line["loss"]) for line in self.trace], "loss")
         values = [(line["epoch"], line["value"]) for line in self.trace if line["value"] is not None]
         metric = f"validation {self.trained.metric}"
         return [
-            figure("loss", loss),
-            figure(f"{metric}, ● chosen", curve(values, metric, best=self.trained.best_epoch)),
+            ("loss", loss),
+            (f"{metric}, ● chosen", curve(values, metric, best=self.trained.best_epoch)),
         ]
 
     def save(self, path: str | Path, model: str, *, overwrite: bool = False) -> None:
-        """Write a run directory, which says of the data how much there was, not where it is."""
-        trained = self.trained
-        seed = trained.config.runtime.seed
-        note = DataNote(IN_MEMORY, "", "", seed, facts=self.note.facts, mean=self.note.mean)
-        run = Run.create(path, trained.config, note, *self.names, None, model=model, overwrite=overwrite)
+        """Write a run directory, with the facts that it learnt from."""
+        trained, dataset = self.trained, self.dataset()
+        note = DataNote.of(dataset, self.note.reference)
+        run = Run.create(path, trained.config, note, dataset, None, model=model, overwrite=overwrite)
         result = trained.result()
         run.save_weights(trained.parameters, {name: result[name] for name in ("metric", "best", "best_epoch")})
         for line in self.trace:
@@ -124,5 +133,13 @@ class Learnt:
         result = manifest["result"]
         figures = {name: result[name] for name in ("metric", "best", "best_epoch", "epochs")}
         collapsed = Collapse(**result["collapsed"]) if "collapsed" in result else None
-        trained = Trained(run.load_weights(), run.config, seconds=0.0, collapsed=collapsed, **figures)
-        return cls(trained, *run.vocabularies, run.data, run.trace())
+        note, (entities, relations) = run.data, run.vocabularies
+        trained = Trained(
+            run.load_weights(),
+            run.config,
+            seconds=0.0,
+            collapsed=collapsed,
+            undirected=np.isin(list(relations), note.undirected) if note.undirected else None,
+            **figures,
+        )
+        return cls(trained, entities, relations, note, run.trace(), run)

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from ukge.errors import Wording, in_python, worded
 from ukge.models.assemble import as_model
 from ukge.models.model import Model
@@ -81,6 +84,8 @@ class Trained:
     events: list[EpochEvent] = field(default_factory=list)
     collapsed: Collapse | None = None
     """What is wrong, if the model predicts the same for everything."""
+    undirected: npt.NDArray[np.bool_] | None = None
+    """Which relations have no direction, if any."""
 
     def result(self) -> dict[str, Any]:
         """Return what a run's manifest keeps of it."""
@@ -93,4 +98,4 @@ class Trained:
 
     def model(self, device: str = "cpu") -> Model:
         """Return the model that predicts with these weights."""
-        return as_model(self.parameters, self.config, device)
+        return as_model(self.parameters, self.config, device, self.undirected)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Container, Mapping
+from collections.abc import AsyncIterator, Callable, Container
 from pathlib import Path
-from typing import Any
 
 import torch
 from fastapi import FastAPI
@@ -87,7 +86,6 @@ def create_app(
     run: Path,
     *,
     data: str | Path | None = None,
-    reading: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
     access: Access | None = None,
     explorer: bool = True,
@@ -103,7 +101,7 @@ def create_app(
     # Requests run beside each other; splitting the work of each as well would only make them wait for one another.
     torch.set_num_threads(1)
     allowed = limits or Limits()
-    live = Live(run, lambda path: Snapshot.open(path, data, reading, index_above=index_above))
+    live = Live(run, lambda path: Snapshot.open(path, data, index_above=index_above))
     work = Work(allowed.waiting, on_pass=live.metrics.together.observe)
     service = Service(live, work, allowed)
     if explorer:

@@ -7,9 +7,10 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
+from ukge.asking.judges import COVERAGE
+from ukge.asking.rank import Seen
 from ukge.serve import schema
-from ukge.serve.opinion import COVERAGE
-from ukge.serve.ranking import RankQuery, Seen
+from ukge.serve.rank_query import RankQuery
 from ukge.serve.schema import LONGEST_NAME
 from ukge.serve.service import Service
 
@@ -77,7 +78,7 @@ def router(service: Service) -> APIRouter:
         min_confidence: Minimum = 0.0,
         k: K = twenty,
     ) -> schema.CompleteResponse:
-        """The most confident unseen facts. If time runs out, `examined` is less than `candidates`."""
+        """The most confident unseen facts. If time runs out, `examined` is less than 1."""
         return await service.complete(relation or (), k, min_confidence, fitting=type == "fitting")
 
     return routes

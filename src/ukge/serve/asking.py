@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
+from ukge.asking.complete import complete
+from ukge.asking.judges import COVERAGE
 from ukge.serve import schema
-from ukge.serve.base import Base, interval, predicted_facts, stated
+from ukge.serve.base import Base, interval, predicted_facts
 from ukge.serve.deadlines import Deadline
-from ukge.serve.opinion import COVERAGE, Asked
 from ukge.serve.problems import invalid
-from ukge.serve.ranking import Ranking, RankQuery
+from ukge.serve.rank_query import RankQuery, ranking_of
+
+SPARE_SECONDS = 0.5
+"""Time kept back for the answer itself."""
 
 
 class Asking(Base):
-    """Questions that the model, or the evidence, answers."""
+    """Questions that the predictor answers."""
 
     async def confidence(
         self, facts: Sequence[tuple[str, str, str]], coverage: float = COVERAGE
@@ -24,32 +26,30 @@ class Asking(Base):
         if len(facts) > self.limits.facts:
             raise invalid([("body.facts", f"at most {self.limits.facts:,} facts, not {len(facts):,}")])
         snapshot = self.snapshot
-        triples = [snapshot.triple(*fact) for fact in facts]
-        return await self.do(lambda _: predicted_facts(snapshot, triples, coverage=coverage))
+        ids = snapshot.ids(facts)
+        return await self.do(lambda _: predicted_facts(snapshot, ids, coverage))
 
     async def rank(self, query: RankQuery) -> schema.RankResponse:
         """Return the most confident answers to a query."""
         self.check_size(query.k)
         snapshot = self.snapshot
-        ranking = Ranking(snapshot, query)
+        ranking = ranking_of(snapshot, query)
         searcher = snapshot.exact if query.exact else snapshot.searcher
         found = await self.work.rank(searcher, ranking.wanted(), Deadline(self.limits.seconds))
-        if ranking.judged_by_evidence:
-            ranked = await self.do(lambda _: ranking.finish(found))
-            bounds = await self.do(lambda _: snapshot.opinion.interval(ranked.facts, query.coverage))
-        else:
-            ranked = ranking.finish(found)
-            bounds = snapshot.model.interval_of(np.array(ranked.confidence), query.coverage)
-        names = snapshot.entities.decode(np.array(ranked.entity, dtype=np.int64)).to_pylist()
         answers = [
-            schema.Answer(entity=name, confidence=value, observed=kept, interval=interval(bounds, row))
-            for row, (name, value, kept) in enumerate(zip(names, ranked.confidence, ranked.stored, strict=True))
+            schema.Answer(
+                entity=each.entity,
+                confidence=each.confidence,
+                observed=each.stored,
+                interval=interval(each.low, each.high),
+            )
+            for each in await self.do(lambda _: ranking.finish(found))
         ]
         return schema.RankResponse(
             head=query.head,
             relation=query.relation,
             tail=query.tail,
-            opinion=snapshot.opinion.kind,
+            opinion=snapshot.predictor.judge.kind,
             search=schema.Search.model_validate(searcher.describe()),
             answers=answers,
         )
@@ -57,16 +57,20 @@ class Asking(Base):
     async def explain(self, head: str, relation: str, tail: str) -> schema.ExplainResponse:
         """Return the confidence of a fact with its reasons."""
         snapshot = self.snapshot
-        triple = snapshot.triple(head, relation, tail)
-        if snapshot.opinion is snapshot.model:
-            await self.found(snapshot.rulebook)
-        told = await self.do(lambda deadline: snapshot.opinion.explain(triple, deadline))
+        snapshot.ids([(head, relation, tail)])
+        await self.found(snapshot.reasons)
+        told = await self.do(lambda _: snapshot.predictor.explain(head, relation, tail))
         reasons = [
             schema.ReasonOut(
                 kind=reason.kind,
                 sentence=reason.sentence,
                 contribution=reason.contribution,
-                facts=[stated(snapshot, fact) for fact in reason.facts],
+                facts=[
+                    schema.ObservedFact(
+                        head=fact.head, relation=fact.relation, tail=fact.tail, confidence=fact.confidence
+                    )
+                    for fact in reason.facts
+                ],
                 rule=reason.rule,
             )
             for reason in told.reasons
@@ -76,30 +80,35 @@ class Asking(Base):
             relation=relation,
             tail=tail,
             confidence=told.confidence,
-            interval=None if told.interval is None else schema.Interval(low=told.interval[0], high=told.interval[1]),
-            observed=snapshot.observed.confidence(*triple),
-            opinion=snapshot.opinion.kind,
+            interval=None if told.interval is None else interval(*told.interval),
+            observed=told.observed,
+            opinion=snapshot.predictor.judge.kind,
             base=told.base,
             reasons=reasons,
         )
 
     async def complete(
-        self, relations: Sequence[str] = (), k: int = 20, min_confidence: float = 0.0, *, fitting: bool = True
+        self, relations: Sequence[str], k: int, min_confidence: float = 0.0, *, fitting: bool = True
     ) -> schema.CompleteResponse:
-        """Return the most confident unseen facts of some relations, or of all."""
+        """Return the most confident unseen facts, of some relations or of all; those found by then if time runs out."""
         self.check_size(k)
         snapshot = self.snapshot
-        ids = tuple(dict.fromkeys(snapshot.relation(name) for name in relations)) or tuple(
-            range(len(snapshot.relations))
-        )
+        for name in relations:
+            snapshot.relation(name)
+        await self.found(snapshot.reasons)
         found = await self.do(
-            lambda deadline: snapshot.opinion.complete(Asked(ids, k, min_confidence, fitting), deadline)
+            lambda deadline: complete(
+                snapshot.predictor,
+                relations=list(relations) or None,
+                min_confidence=min_confidence,
+                k=k,
+                typed=fitting,
+                enough=lambda: deadline.left < SPARE_SECONDS,
+            )
         )
-        triples = [(fact.head, fact.relation, fact.tail) for fact in found.facts]
-        values = [fact.confidence for fact in found.facts]
+        ids = found.facts.head, found.facts.relation, found.facts.tail
         return schema.CompleteResponse(
-            opinion=snapshot.opinion.kind,
-            examined=found.examined,
-            candidates=found.candidates,
-            facts=await self.do(lambda _: predicted_facts(snapshot, triples, values)),
+            opinion=snapshot.predictor.judge.kind,
+            examined=found.share,
+            facts=await self.do(lambda _: predicted_facts(snapshot, ids)),
         )

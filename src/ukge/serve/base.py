@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypeVar
 
+import numpy as np
+
+from ukge.asking.judges import COVERAGE
+from ukge.graph.fact import Fact, FactArrays
+from ukge.graph.vocabulary import Ids
 from ukge.serve import schema
-from ukge.serve.deadlines import Deadline, Later, NotReadyError
+from ukge.serve.deadlines import Deadline, Lazy, NotReadyError
 from ukge.serve.live import Live
-from ukge.serve.observed import Facts
-from ukge.serve.opinion import COVERAGE, Floats, Stated, Triple
 from ukge.serve.problems import invalid
 from ukge.serve.settings import Limits
 from ukge.serve.snapshot import Snapshot, UnknownNameError
@@ -40,15 +43,15 @@ class Base:
         deadline = Deadline(self.limits.seconds)
         return await self.work.do(lambda: work(deadline))
 
-    async def found(self, later: Later[T]) -> T:
+    async def found(self, lazy: Lazy[T]) -> T:
         """Return what is prepared in the background; whoever waits for it keeps no thread from others."""
-        later.start()
+        lazy.start()
         deadline = Deadline(PATIENCE * self.limits.seconds)
-        while not later.ready:
+        while not lazy.ready:
             if deadline.left == 0:
-                raise NotReadyError(later.what)
+                raise NotReadyError(lazy.what)
             await asyncio.sleep(min(0.05, deadline.left))
-        return later.get()
+        return lazy.get()
 
     async def near(self, unknown: UnknownNameError) -> list[str]:
         """Return names that look like an unknown one; none while others wait, for whom there is more to do."""
@@ -63,22 +66,19 @@ class Base:
             raise invalid([(where, f"at most {self.limits.k:,}, not {asked:,}")])
 
 
-def interval(bounds: tuple[Floats, Floats] | None, row: int) -> schema.Interval | None:
-    """Return one of many intervals, None where there are none."""
-    return None if bounds is None else schema.Interval(low=float(bounds[0][row]), high=float(bounds[1][row]))
+def interval(low: float | None, high: float | None) -> schema.Interval | None:
+    """Return bounds, None where there are none."""
+    if low is None or high is None or np.isnan(low):
+        return None
+    return schema.Interval(low=float(low), high=float(high))
 
 
-def stated(snapshot: Snapshot, fact: Stated) -> schema.ObservedFact:
-    """Return a fact by name."""
-    return schema.ObservedFact(
-        head=snapshot.entities[fact.head],
-        relation=snapshot.relations[fact.relation],
-        tail=snapshot.entities[fact.tail],
-        confidence=fact.confidence,
-    )
+def observed_fact(fact: Fact) -> schema.ObservedFact:
+    """Return a fact of the graph."""
+    return schema.ObservedFact(head=fact.head, relation=fact.relation, tail=fact.tail, confidence=fact.confidence)
 
 
-def observed_facts(snapshot: Snapshot, facts: Facts) -> list[schema.ObservedFact]:
+def observed_facts(snapshot: Snapshot, facts: FactArrays) -> list[schema.ObservedFact]:
     """Return facts by name."""
     columns = (
         snapshot.entities.decode(facts.head).to_pylist(),
@@ -86,28 +86,26 @@ def observed_facts(snapshot: Snapshot, facts: Facts) -> list[schema.ObservedFact
         snapshot.entities.decode(facts.tail).to_pylist(),
         facts.confidence.tolist(),
     )
-    return [
-        schema.ObservedFact(head=head, relation=relation, tail=tail, confidence=confidence)
-        for head, relation, tail, confidence in zip(*columns, strict=True)
-    ]
+    return [observed_fact(Fact(*row)) for row in zip(*columns, strict=True)]
 
 
 def predicted_facts(
-    snapshot: Snapshot, triples: Sequence[Triple], values: Sequence[float] | None = None, coverage: float = COVERAGE
+    snapshot: Snapshot, ids: tuple[Ids, Ids, Ids], coverage: float = COVERAGE
 ) -> list[schema.PredictedFact]:
-    """Return facts by name with their predicted confidences (or `values`), their bounds and the stored confidences."""
-    if not triples:
+    """Return facts by name with their predicted confidences, their bounds and the stored confidences."""
+    if len(ids[0]) == 0:
         return []
-    confidences = snapshot.opinion.confidence(triples).tolist() if values is None else values
-    bounds = snapshot.opinion.interval(triples, coverage)
+    judged = snapshot.predictor.judge.judge(*ids, coverage)
+    stored = snapshot.known.stored(*ids)
+    named = observed_facts(snapshot, FactArrays(*ids, judged.confidence))
     return [
         schema.PredictedFact(
-            head=snapshot.entities[triple[0]],
-            relation=snapshot.relations[triple[1]],
-            tail=snapshot.entities[triple[2]],
-            confidence=confidence,
-            interval=interval(bounds, row),
-            observed=snapshot.observed.confidence(*triple),
+            head=fact.head,
+            relation=fact.relation,
+            tail=fact.tail,
+            confidence=fact.confidence,
+            interval=interval(low, high),
+            observed=None if np.isnan(held) else float(held),
         )
-        for row, (triple, confidence) in enumerate(zip(triples, confidences, strict=True))
+        for fact, low, high, held in zip(named, judged.low, judged.high, stored, strict=True)
     ]

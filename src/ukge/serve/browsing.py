@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from ukge._version import __version__
+from ukge.graph.fact import FactArrays
 from ukge.serve import schema
 from ukge.serve.base import Base, observed_facts, predicted_facts
 from ukge.serve.names import Match, category, label
-from ukge.serve.observed import Facts
 from ukge.serve.problems import Problem
 from ukge.serve.rulebook import Rulebook
 from ukge.serve.snapshot import Curve, Snapshot
@@ -49,10 +50,10 @@ class Browsing(Base):
         snapshot = self.snapshot
         entity = snapshot.entity(name)
         only = None if relation is None else snapshot.relation(relation)
-        parts = {"head": snapshot.observed.as_head(entity), "tail": snapshot.observed.as_tail(entity)}
-        facts = _together(parts["head"], parts["tail"]) if side == "both" else parts[side]
+        parts = {"head": snapshot.known.as_head(entity), "tail": snapshot.known.as_tail(entity)}
+        facts = _together(snapshot, parts["head"], parts["tail"]) if side == "both" else parts[side]
         if only is not None:
-            facts = facts.take(facts.relation == only)
+            facts = _taken(facts, facts.relation == only)
         order = np.argsort(-facts.confidence, kind="stable")[offset : offset + limit]
         return schema.EntityResponse(
             name=name,
@@ -61,7 +62,7 @@ class Browsing(Base):
             as_head=len(parts["head"].head),
             as_tail=len(parts["tail"].head),
             offset=offset,
-            facts=observed_facts(snapshot, facts.take(order)),
+            facts=observed_facts(snapshot, _taken(facts, order)),
         )
 
     async def rules(
@@ -91,20 +92,17 @@ class Browsing(Base):
         """Return the observed facts whose stored confidence is contradicted most."""
         self.check_size(limit, "query.limit")
         snapshot = self.snapshot
-        only = None if relation is None else snapshot.relation(relation)
+        if relation is not None:
+            snapshot.relation(relation)
         doubts = await self.found(snapshot.doubts)
-        shown = [each for each in doubts if only is None or each.relation == only][:limit]
+        shown = [each for each in doubts if relation is None or each.relation == relation][:limit]
         facts = [
             schema.DoubtOut(
-                head=snapshot.entities[each.head],
-                relation=snapshot.relations[each.relation],
-                tail=snapshot.entities[each.tail],
-                stored=each.stored,
-                predicted=each.predicted,
+                head=each.head, relation=each.relation, tail=each.tail, stored=each.stored, predicted=each.expected
             )
             for each in shown
         ]
-        return schema.DoubtfulResponse(opinion=snapshot.opinion.kind, facts=facts)
+        return schema.DoubtfulResponse(opinion=snapshot.predictor.judge.kind, facts=facts)
 
     async def reliability(self) -> schema.ReliabilityResponse:
         """Return whether confidences mean what they say."""
@@ -132,10 +130,10 @@ class Browsing(Base):
             data=snapshot.dataset.name,
             entities=len(snapshot.entities),
             relations=len(snapshot.relations),
-            facts=len(snapshot.observed),
+            facts=len(snapshot.known),
             strong_above=snapshot.tau,
-            opinion=snapshot.opinion.kind,
-            bounds=snapshot.opinion.bounds,
+            opinion=snapshot.predictor.judge.kind,
+            bounds=snapshot.predictor.judge.bounds,
             search=schema.Search.model_validate(snapshot.searcher.describe()),
             epochs=result.get("epochs"),
             metric=result.get("metric"),
@@ -143,7 +141,7 @@ class Browsing(Base):
             version=__version__,
             loaded=self.live.loaded.isoformat(timespec="seconds"),
             reloads=self.live.reloads,
-            ready={each.what.removeprefix("the "): each.ready for each in snapshot.later},
+            ready={each.what.removeprefix("the "): each.ready for each in snapshot.lazy},
             limits=schema.LimitsOut(
                 body_bytes=limits.body_bytes, facts=limits.facts, k=limits.k, seconds=limits.seconds
             ),
@@ -179,14 +177,19 @@ def finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _together(as_head: Facts, as_tail: Facts) -> Facts:
-    """Return the facts from both ends; one of an entity with itself, which both ends have, once."""
-    others = as_tail.take(as_tail.head != as_tail.tail)
-    return Facts(*(np.concatenate(columns) for columns in zip(as_head, others, strict=True)))
+def _taken(facts: FactArrays, rows: npt.NDArray[Any]) -> FactArrays:
+    return FactArrays(*(column[rows] for column in facts))
+
+
+def _together(snapshot: Snapshot, as_head: FactArrays, as_tail: FactArrays) -> FactArrays:
+    """Return the facts from both ends, each once: both have that of an entity with itself, or without a direction."""
+    undirected = snapshot.known.graph.undirected_relations
+    others = _taken(as_tail, (as_tail.head != as_tail.tail) & ~undirected[as_tail.relation])
+    return FactArrays(*(np.concatenate(columns) for columns in zip(as_head, others, strict=True)))
 
 
 def _entities(snapshot: Snapshot, search: str, limit: int, fuzzy: bool) -> schema.EntitiesResponse:
-    degree = snapshot.observed.degree
+    degree = snapshot.known.degree
     if search.strip():
         found = snapshot.entity_names.search(search, limit, fuzzy=fuzzy)
     else:
@@ -204,12 +207,13 @@ def _entities(snapshot: Snapshot, search: str, limit: int, fuzzy: bool) -> schem
 
 def _examples(snapshot: Snapshot, book: Rulebook, number: int, limit: int) -> list[schema.RuleExample]:
     examples = book.examples(number, limit)
-    heads = predicted_facts(snapshot, [example.head for example in examples])
+    ids = np.array([example.head for example in examples], dtype=np.int32).reshape(-1, 3)
+    heads = predicted_facts(snapshot, (ids[:, 0], ids[:, 1], ids[:, 2]))
     told = []
     for example, head in zip(examples, heads, strict=True):
         rows = np.array(example.body)
         train = book.train
         columns = (train.head[rows], train.relation[rows], train.tail[rows], train.confidence[rows])
-        body = observed_facts(snapshot, Facts(*columns))
+        body = observed_facts(snapshot, FactArrays(*columns))
         told.append(schema.RuleExample(body=body, truth=example.truth, head=head))
     return told

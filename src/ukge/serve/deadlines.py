@@ -39,7 +39,7 @@ class Deadline:
             raise TimeLimitError
 
 
-class Later(Generic[T]):
+class Lazy(Generic[T]):
     """A value that takes long to find: found once, in a thread of its own, when it is first wanted.
 
     A failure is kept too and raised to everyone who asks.
@@ -89,14 +89,14 @@ class Later(Generic[T]):
             self._done.set()
 
 
-def one_after_another(laters: Sequence[Later[Any]]) -> None:
+def one_after_another(every: Sequence[Lazy[Any]]) -> None:
     """Find values in their order in the background, so that requests have to share the processor with one at a time.
 
     A value that is asked for before its turn is found at once.
     """
 
     def work() -> None:
-        for later in laters:
-            later.wait()
+        for lazy in every:
+            lazy.wait()
 
     threading.Thread(target=work, name="ukge preparation", daemon=True).start()

@@ -14,10 +14,10 @@ LIMITED = ("k", "limit")
 
 def example_fact(snapshot: Snapshot) -> tuple[str, str, str]:
     """Return a well-known, confident fact."""
-    facts = snapshot.observed.all()
+    facts = snapshot.known.all()
     if len(facts.head) == 0:
         return snapshot.entities[0], snapshot.relations[0], snapshot.entities[0]
-    degree = snapshot.observed.degree
+    degree = snapshot.known.degree
     sure = facts.confidence >= np.quantile(facts.confidence, 0.5)
     known = np.minimum(degree[facts.head], degree[facts.tail]) * sure
     row = int(np.argmax(known))

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from usearch.index import Index
 
-from ukge.serve.deadlines import Deadline
-from ukge.serve.observed import Observed
-from ukge.serve.topk import ExactSearch, Found, Wanted, best
-from ukge.serve.weights import Weights
-from ukge.storage import sha256, write_atomically
+from ukge.asking.search import Check, ExactSearch, Found, Wanted
+from ukge.graph.index import FactIndex
+from ukge.models.model import Model
+from ukge.storage.files import replacing_path, sha256, write_atomically
 
 log = logging.getLogger("ukge.serve")
 
@@ -36,7 +33,6 @@ SPARE = 40
 """Candidates beyond k that are fetched and scored exactly."""
 
 ADDED_AT_ONCE = 10_000
-LONG_CHECK = 3_600.0
 
 
 class ApproximateSearch:
@@ -51,34 +47,33 @@ class ApproximateSearch:
         """Return that the search is approximate, and which share of the ten best answers it finds."""
         return {"kind": "approximate", "recall": self.recall}
 
-    def search(self, wanted: Sequence[Wanted], deadline: Deadline) -> list[Found]:
+    def search(self, wanted: Sequence[Wanted], check: Check = lambda: None) -> list[Found]:
         """Return the answers of each query."""
         found = []
         for one in wanted:
             fetched = one.k + len(one.without) + SPARE
             if one.among is not None or fetched > 4 * self.expansion:
-                found += self._exact.search([one], deadline)
+                found += self._exact.search([one], check)
                 continue
-            deadline.check()
-            keys = np.asarray(self._index.search(one.query.numpy(), fetched).keys, dtype=np.int64)
-            near = np.setdiff1d(keys, one.without)
-            weights = self._exact.weights
-            found.append(best(near, weights.scores(one.query[None], weights.entity[torch.from_numpy(near)])[0], one.k))
+            check()
+            query = self._exact.model.query(one.side, one.given, one.relation)
+            keys = np.asarray(self._index.search(query, fetched).keys, dtype=np.int64)
+            found.append(self._exact.among(one, np.setdiff1d(keys, one.without)))
         return found
 
 
-def approximate(run: Path, weights: Weights, observed: Observed, exact: ExactSearch) -> ApproximateSearch:
-    """Return the index that the run keeps for these weights, or build it and keep it there if that is possible."""
+def approximate(run: Path, known: FactIndex, exact: ExactSearch) -> ApproximateSearch:
+    """Return the index that the run keeps for its weights, or build it and keep it there if that is possible."""
     digest = sha256(run / "weights.safetensors")
-    index = _kept(run / FOLDER, digest, weights) or _built(run / FOLDER, digest, weights)
-    recall, expansion = _checked(exact, index, observed)
+    index = _kept(run / FOLDER, digest, exact.model) or _built(run / FOLDER, digest, exact.model)
+    recall, expansion = _checked(exact, index, known)
     log.info("approximate index: recall of the ten best answers %.3f at expansion %d", recall, expansion)
     return ApproximateSearch(exact, index, recall, expansion)
 
 
-def _empty(weights: Weights) -> Any:
+def _empty(model: Model) -> Any:
     return Index(
-        ndim=weights.entity.shape[1],
+        ndim=model.parameters.entity.shape[1],
         metric="ip",
         dtype="f16",
         connectivity=CONNECTIVITY,
@@ -86,16 +81,15 @@ def _empty(weights: Weights) -> Any:
     )
 
 
-def _built(folder: Path, digest: str, weights: Weights) -> Any:
-    index = _empty(weights)
-    for start in range(0, weights.n_entities, ADDED_AT_ONCE):
-        rows = weights.entity[start : start + ADDED_AT_ONCE].numpy()
+def _built(folder: Path, digest: str, model: Model) -> Any:
+    index = _empty(model)
+    for start in range(0, model.n_entities, ADDED_AT_ONCE):
+        rows = model.parameters.entity[start : start + ADDED_AT_ONCE]
         index.add(np.arange(start, start + len(rows)), rows)
     try:
         folder.mkdir(exist_ok=True)
-        temporary = folder / f".entities.{os.getpid()}.tmp"
-        index.save(str(temporary))
-        os.replace(temporary, folder / "entities.usearch")
+        with replacing_path(folder / "entities.usearch") as temporary:
+            index.save(str(temporary))
         told = {"weights": digest, "index": sha256(folder / "entities.usearch")}
         write_atomically(folder / "manifest.json", json.dumps(told).encode())
     except (OSError, RuntimeError) as error:
@@ -103,27 +97,27 @@ def _built(folder: Path, digest: str, weights: Weights) -> Any:
     return index
 
 
-def _kept(folder: Path, digest: str, weights: Weights) -> Any | None:
+def _kept(folder: Path, digest: str, model: Model) -> Any | None:
     """Return the index that is kept, if it is of these weights and was not changed since."""
     file = folder / "entities.usearch"
     try:
         told = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
         if told != {"weights": digest, "index": sha256(file)}:
             return None
-        index = _empty(weights)
+        index = _empty(model)
         index.view(str(file))
     except (OSError, ValueError, RuntimeError):
         return None
-    return index if len(index) == weights.n_entities else None
+    return index if len(index) == model.n_entities else None
 
 
-def _checked(exact: ExactSearch, index: Any, observed: Observed) -> tuple[float, int]:
+def _checked(exact: ExactSearch, index: Any, known: FactIndex) -> tuple[float, int]:
     """Return the recall on queries of observed facts, at the quickest setting that is good enough."""
-    wanted = _queries(exact.weights, observed)
-    truth = exact.search(wanted, Deadline(LONG_CHECK))
+    wanted = _queries(known)
+    truth = exact.search(wanted)
     recall, expansion = 1.0, EXPANSIONS[0]
     for expansion in EXPANSIONS:
-        found = ApproximateSearch(exact, index, 0.0, expansion).search(wanted, Deadline(LONG_CHECK))
+        found = ApproximateSearch(exact, index, 0.0, expansion).search(wanted)
         shares = [
             np.isin(right.entity, each.entity).mean()
             for right, each in zip(truth, found, strict=True)
@@ -135,13 +129,13 @@ def _checked(exact: ExactSearch, index: Any, observed: Observed) -> tuple[float,
     return recall, expansion
 
 
-def _queries(weights: Weights, observed: Observed) -> list[Wanted]:
-    facts = observed.all()
+def _queries(known: FactIndex) -> list[Wanted]:
+    facts = known.all()
     if len(facts.head) == 0:
         return []
     rows = np.random.default_rng(0).integers(len(facts.head), size=CHECKED_QUERIES)
     drawn = zip(*(column[rows].tolist() for column in facts[:3]), strict=True)
     return [
-        Wanted(weights.tail_query(head, relation) if at % 2 else weights.head_query(relation, tail), CHECKED_K)
+        Wanted("tail", head, relation, CHECKED_K) if at % 2 else Wanted("head", tail, relation, CHECKED_K)
         for at, (head, relation, tail) in enumerate(drawn)
     ]

@@ -34,7 +34,7 @@ class Live:
     def _take(self, snapshot: Snapshot) -> None:
         self.current = snapshot
         self.loaded = datetime.now(UTC)
-        self.metrics.facts.set(len(snapshot.observed))
+        self.metrics.facts.set(len(snapshot.known))
         self.metrics.entities.set(len(snapshot.entities))
 
     async def reload(self) -> bool:

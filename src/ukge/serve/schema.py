@@ -160,8 +160,7 @@ class CompleteResponse(BaseModel):
     """The most confident unseen facts."""
 
     opinion: Literal["model", "evidence"]
-    examined: int = Field(description="Candidates that were looked at.")
-    candidates: int = Field(description="Candidates in all; more than examined if time ran out.")
+    examined: float = Field(description="Share of the entities that were looked at; less than 1 if time ran out.")
     facts: list[PredictedFact]
 
 

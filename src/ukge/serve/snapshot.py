@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ukge.errors import DataError, RunError
+from ukge.asking.error_bounds import negatives_like
+from ukge.asking.predictor import Predictor
+from ukge.asking.search import ExactSearch, Searcher
+from ukge.errors import DataError
 from ukge.evaluation.calibration import Calibration, Reliability, calibration, reliability
+from ukge.evidence.doubt import Doubt
 from ukge.graph.audit import Audit, audit
-from ukge.graph.dataset import Dataset
+from ukge.graph.queries import Floats, Side
 from ukge.graph.uncertain import UncertainGraph, concat
+from ukge.graph.vocabulary import Ids
 from ukge.runs.directory import Run
-from ukge.runs.opened import dataset_of
-from ukge.serve.bounds import ErrorBounds, negatives_like
-from ukge.serve.deadlines import Later, one_after_another
-from ukge.serve.evidence_opinion import EvidenceOpinion
-from ukge.serve.model_opinion import ModelOpinion
+from ukge.runs.learnt import Learnt
+from ukge.serve.deadlines import Lazy, one_after_another
 from ukge.serve.names import NameIndex
-from ukge.serve.observed import Observed
-from ukge.serve.opinion import COVERAGE, Doubt, Floats, Opinion, Triple
 from ukge.serve.rulebook import Rulebook
-from ukge.serve.topk import ExactSearch, Searcher
-from ukge.serve.weights import Weights
 
 DOUBTS_KEPT = 1_000
+KINDS_KEPT = 512
 NEAR, LONGEST_NEAR = 5, 200
 
 
@@ -62,30 +61,26 @@ class Quality:
 class Snapshot:
     """A run with its data set. What takes long to find is found in the background."""
 
-    def __init__(self, run: Run, dataset: Dataset, weights: Weights, *, indexed: bool = False) -> None:
-        self.run, self.dataset, self.weights = run, dataset, weights
+    def __init__(self, run: Run, predictor: Predictor, *, indexed: bool = False) -> None:
+        self.run, self.predictor = run, predictor
+        self.dataset = dataset = predictor.dataset
         self.manifest = run.manifest()
         self.tau = run.config.sampling.tau
-        self.entities, self.relations = dataset.entities, dataset.relations
-        self.observed = Observed(dataset.whole())
-        self.exact = ExactSearch(weights)
-        self.index = Later("the index", self._index) if indexed else None
-        self.rulebook = Later("the rules", lambda: Rulebook.mined(dataset.train, self.tau))
-        self.audit: Later[Audit] = Later("the audit", lambda: audit(dataset))
-        self.quality = Later("the reliability figures", self._quality)
-        self.doubts: Later[list[Doubt]] = Later("doubtful facts", lambda: self.opinion.doubtful(DOUBTS_KEPT))
-        model = ModelOpinion(
-            weights, self.observed, self.entities, self.relations, self.rulebook.get, lambda: self._model_bounds
-        )
-        self.model = model
-        self.opinion: Opinion = EvidenceOpinion.of(run.path, model) or model
+        self.entities, self.relations = predictor.names
+        self.known = predictor.known
+        self.exact = ExactSearch(predictor.model)
+        self.index = Lazy("the index", self._index) if indexed else None
+        self.rulebook = Lazy("the rules", lambda: Rulebook.mined(dataset.train, self.tau))
+        self.reasons = Lazy("what the graph says of facts", predictor.features)
+        self.audit: Lazy[Audit] = Lazy("the audit", lambda: audit(dataset))
+        self.quality = Lazy("the reliability figures", self._quality)
+        self.doubts: Lazy[list[Doubt]] = Lazy("doubtful facts", lambda: predictor.doubt(DOUBTS_KEPT))
 
     @classmethod
     def open(
         cls,
         path: str | Path,
         data: str | Path | None = None,
-        reading: Mapping[str, Any] | None = None,
         *,
         index_above: int | None = None,
     ) -> Snapshot:
@@ -94,20 +89,12 @@ class Snapshot:
         With more than `index_above` entities, an approximate index is built and answers once it is there.
         """
         run = Run.open(path)
-        status = run.manifest()["status"]
-        if status != "finished":
-            raise RunError(
-                f"{run.path} is not finished (status: {status})", hint=f"Go on with it: ukge train --resume {run.path}"
-            )
-        weights = Weights.of(run)
-        dataset = dataset_of(run, data, reading)
-        if (dataset.entities, dataset.relations) != run.vocabularies:
-            raise RunError(
-                f"{run.path} learnt other names than its data has: their ids would not mean the same",
-                hint="Give the data the run learnt from: ‹data=DATA›.",
-            )
-        large = index_above is not None and weights.n_entities > index_above
-        return cls(run, dataset, weights, indexed=large and weights.scorer.inner_product)
+        predictor = Predictor.open(path, data)
+        if predictor.evidence is not None:
+            Learnt.load(run)  # says if the run is not finished, or its weights do not fit
+            predictor.evidence.check()
+        large = index_above is not None and predictor.model.n_entities > index_above
+        return cls(run, predictor, indexed=large and predictor.model.scorer.inner_product)
 
     @property
     def searcher(self) -> Searcher:
@@ -122,7 +109,7 @@ class Snapshot:
     @cached_property
     def entity_names(self) -> NameIndex:
         """The entities, to be searched."""
-        return NameIndex(self.entities, self.observed.degree)
+        return NameIndex(self.entities, self.known.degree)
 
     @cached_property
     def relation_names(self) -> NameIndex:
@@ -131,36 +118,41 @@ class Snapshot:
 
     @cached_property
     def facts_by_relation(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """How many observed facts each relation has."""
-        return np.bincount(self.observed.all().relation, minlength=len(self.relations))
+        """How many known facts each relation has."""
+        return np.bincount(self.known.all().relation, minlength=len(self.relations))
+
+    @lru_cache(maxsize=KINDS_KEPT)  # noqa: B019 — a snapshot lives as long as it is served
+    def kind(self, relation: int, side: Side) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return, sorted, the entities known at one end of a relation."""
+        return self.known.of_relation(relation, side).astype(np.int64)
 
     def warm(self) -> None:
         """Begin to find what takes long, and build what the first request would otherwise wait for."""
         self.entities.index  # noqa: B018 — built at first use
         _ = self.entity_names, self.relation_names
-        if len(self.observed):
+        if len(self.known):
             # The first judgement loads libraries and compiles; no request shall wait for that.
-            head, relation, tail = (int(column[0]) for column in self.observed.all()[:3])
-            first = head, relation, tail
-            self.opinion.confidence([first])
-            self.opinion.interval([first], COVERAGE)
-        one_after_another(self.later)
+            head, relation, tail, _ = self.known.all()
+            self.predictor.judge.judge(head[:1], relation[:1], tail[:1])
+        one_after_another(self.lazy)
 
     @property
-    def later(self) -> tuple[Later[Any], ...]:
+    def lazy(self) -> tuple[Lazy[Any], ...]:
         """What is found in the background, what is asked for most first."""
-        every = (self.rulebook, self.index, self.quality, self.audit, self.doubts)
+        every = (self.reasons, self.rulebook, self.index, self.quality, self.audit, self.doubts)
         return tuple(each for each in every if each is not None)
 
     def prepare(self) -> None:
         """Warm up and wait until everything is found."""
         self.warm()
-        for each in self.later:
+        for each in self.lazy:
             each.wait()
 
-    def triple(self, head: str, relation: str, tail: str) -> Triple:
-        """Return the ids of a fact; an unknown name is an `UnknownNameError`."""
-        return self.entity(head), self.relation(relation), self.entity(tail)
+    def ids(self, facts: Sequence[tuple[str, str, str]]) -> tuple[Ids, Ids, Ids]:
+        """Return the ids of facts; an unknown name is an `UnknownNameError`."""
+        found = [(self.entity(head), self.relation(relation), self.entity(tail)) for head, relation, tail in facts]
+        head, relation, tail = np.array(found, dtype=np.int32).reshape(-1, 3).T
+        return head, relation, tail
 
     def entity(self, name: str) -> int:
         """Return the id of an entity."""
@@ -184,11 +176,7 @@ class Snapshot:
     def _index(self) -> Searcher:
         from ukge.serve.index import approximate  # noqa: PLC0415 — small graphs need no index
 
-        return approximate(self.run.path, self.weights, self.observed, self.exact)
-
-    @cached_property
-    def _model_bounds(self) -> ErrorBounds | None:
-        return ErrorBounds.of(self.weights, self.dataset)
+        return approximate(self.run.path, self.known, self.exact)
 
     def _quality(self) -> Quality:
         part, facts = next(
@@ -198,13 +186,13 @@ class Snapshot:
         given = self.dataset.negatives if part == "test" else None
         negatives = negatives_like(self.dataset, facts) if given is None else given
         links = concat([facts, negatives])
-        held = Curve.of(self.opinion.confidence_if_held(_triples(facts)), facts)
-        if_any = Curve.of(self.opinion.confidence(_triples(links)), links) if len(negatives) else None
+        held = Curve.of(self._confidence(facts, assume_holds=True), facts)
+        if_any = Curve.of(self._confidence(links), links) if len(negatives) else None
         return Quality(part, held, if_any, drawn=given is None)
 
-
-def _triples(facts: UncertainGraph) -> list[Triple]:
-    return list(zip(facts.head.tolist(), facts.relation.tolist(), facts.tail.tolist(), strict=True))
+    def _confidence(self, facts: UncertainGraph, *, assume_holds: bool = False) -> Floats:
+        judge = self.predictor.judge.judge
+        return judge(facts.head, facts.relation, facts.tail, assume_holds=assume_holds).confidence
 
 
 class UnknownNameError(DataError):

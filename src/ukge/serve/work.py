@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
+from ukge.asking.search import Found, Searcher, Wanted
 from ukge.serve.deadlines import Deadline
-from ukge.serve.topk import Found, Searcher, Wanted
 
 T = TypeVar("T")
 
@@ -99,7 +99,7 @@ class Work:
             last = max((query.deadline for query in queries), key=lambda deadline: deadline.left)
             search, wanted = queries[0].searcher.search, [query.wanted for query in queries]
             try:
-                found = await loop.run_in_executor(self._open()[1], search, wanted, last)
+                found = await loop.run_in_executor(self._open()[1], search, wanted, last.check)
             except Exception as error:
                 _settle(queries, error)
             else:

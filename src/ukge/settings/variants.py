@@ -10,7 +10,7 @@ from ukge.registry import Registry
 from ukge.settings.config import Config
 
 Settings = Mapping[str, Any]
-variants: Registry[Settings] = Registry("model")
+variants: Registry[Settings] = Registry("model", "ukge.models")
 DETERMINISTIC: Settings = {
     "strong_only": True,
     "optimiser": "adagrad",

@@ -19,7 +19,7 @@ from ukge.evaluation.predictions import Predictor
 from ukge.evaluation.protocols import Plan
 from ukge.evaluation.report.page import Picture, render
 from ukge.evaluation.tasks import ClassificationTask, ConfidenceTask, LinkTask, RankingTask
-from ukge.storage import write_atomically
+from ukge.storage.files import write_atomically
 
 BESIDE = "twin, else 0"
 """The baseline that pictures show beside the model: the strongest of those that only look up."""

@@ -16,8 +16,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from ukge.evaluation.breakdown import Group
 from ukge.evaluation.calibration import Reliability
 from ukge.evaluation.classification import Classification, PrecisionRecall
-from ukge.evaluation.predictions import Numbers
 from ukge.evaluation.ranks import Ranks
+from ukge.graph.queries import Numbers
 
 INK, SOFT, LINE = "#1d2126", "#66707c", "#d9dce0"
 BLUE, ORANGE, GREEN, GREY = "#2f6f9f", "#b4541a", "#3d7d4e", "#9aa4ae"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ukge.graph.audit.lookup import ByTriple, Floats
 from ukge.graph.dataset import Dataset
-from ukge.graph.keys import Keys
+from ukge.graph.index import FactIndex
+from ukge.graph.queries import AnyIds, Floats
 from ukge.graph.uncertain import UncertainGraph
 
 CONSTANT = "constant"
@@ -41,15 +41,15 @@ class Baseline:
     with_negatives: Errors | None
 
 
-def trivial_baselines(dataset: Dataset, known: ByTriple) -> tuple[Baseline, ...]:
-    """Measure the trivial baselines on the test facts; `known` are the grouped rows of train."""
+def trivial_baselines(dataset: Dataset, known: FactIndex) -> tuple[Baseline, ...]:
+    """Measure the trivial baselines on the test facts; `known` are the facts of train."""
     train, test = dataset.train, dataset.test
     if len(train) == 0 or len(test) == 0:
         return ()
     asked = test if dataset.negatives is None else dataset.test_with_negatives()
     before = np.concatenate([train.confidence, dataset.val.confidence])
     relation_mean = relation_means(train)
-    twin = twin_confidence(asked.keys(), asked.inverse_keys(), known)
+    twin = twin_confidence(asked.head, asked.relation, asked.tail, known)
     predictions: list[tuple[str, str, Floats]] = [
         ("constant, mean", "train", np.full(len(asked), train.confidence.mean())),
         ("constant, median", "train", np.full(len(asked), np.median(train.confidence))),
@@ -77,11 +77,10 @@ def _errors(predicted: Floats, truth: Floats) -> Errors:
     return Errors(float((off**2).mean()), float(np.abs(off).mean()))
 
 
-def twin_confidence(keys: Keys, inverse_keys: Keys, known: ByTriple) -> Floats:
+def twin_confidence(head: AnyIds, relation: AnyIds, tail: AnyIds, known: FactIndex) -> Floats:
     """Return the confidence train gives each triple itself, else its inverse, else NaN."""
-    means = np.append(known.mean(), np.nan)
-    exact = means[known.find(keys)]
-    return np.where(np.isnan(exact), means[known.find(inverse_keys)], exact)
+    exact = known.stored(head, relation, tail)
+    return np.where(np.isnan(exact), known.stored(tail, relation, head), exact)
 
 
 def relation_means(train: UncertainGraph) -> Floats:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ukge.graph.audit.lookup import distinct
+from ukge.graph.index import FactIndex
 from ukge.graph.uncertain import UncertainGraph
 
 BINS = 20
@@ -54,7 +54,7 @@ def count_part(name: str, graph: UncertainGraph) -> PartCounts:
     return PartCounts(
         name,
         rows=len(graph),
-        distinct=len(distinct(graph.keys())),
+        distinct=len(FactIndex(graph)),
         mean=float(values.mean()),
         std=float(values.std()),
         median=float(np.median(values)),

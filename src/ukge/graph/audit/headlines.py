@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ukge.graph.audit.baselines import CONSTANT
@@ -108,15 +108,29 @@ def _baselines(found: Audit) -> Iterator[str]:
 
 
 def _symmetry(found: Audit) -> Iterator[str]:
-    symmetric = [each for each in found.symmetry if each.share >= 0.9 and each.facts >= 10]
+    taken = [each.relation for each in found.symmetry if each.undirected]
+    if taken:
+        what = "is" if len(taken) == 1 else "are"
+        yield f"{_some(taken)} {what} taken to have no direction: a fact and its mirror are one fact."
+    perhaps = [each.relation for each in found.symmetry if each.perhaps]
+    if perhaps:
+        yield (
+            f"{_some(perhaps)}: the same entities are heads and tails, and no fact has its mirror. If there is no "
+            f"direction, say so: --undirected {perhaps[0]}"
+        )
+    symmetric = [each for each in found.symmetry if each.share >= 0.9 and each.facts >= 10 and not each.undirected]
     if symmetric:
-        names = ", ".join(each.relation for each in symmetric[:3])
-        more = f" and {len(symmetric) - 3:,} more" if len(symmetric) > 3 else ""
+        names = _some([each.relation for each in symmetric])
         what = "relation is" if len(symmetric) == 1 else "relations are"
         advice = (
             "" if found.parts else " A random cut would give test facts away by their inverse, a leak-safe one not."
         )
-        yield f"{len(symmetric):,} {what} symmetric in at least 90 % of the facts: {names}{more}.{advice}"
+        yield f"{len(symmetric):,} {what} symmetric in at least 90 % of the facts: {names}.{advice}"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
 
 
 def _confidences(found: Audit) -> Iterator[str]:

@@ -7,10 +7,9 @@ from typing import Any
 
 from ukge.errors import Wording, in_python, worded
 from ukge.graph.audit.headlines import percent
-from ukge.graph.audit.lookup import ByTriple, distinct
 from ukge.graph.audit.twins import Twin, Twins, find_twins
 from ukge.graph.dataset import Dataset
-from ukge.graph.keys import pair_keys
+from ukge.graph.index import FactIndex
 
 _PARTS = {"val": "validation", "test": "test"}
 _REMEDY = (
@@ -50,11 +49,9 @@ class Leaks:
 
 def find_leaks(dataset: Dataset) -> Leaks:
     """Compare the test and the validation facts, which choose the epoch, with train."""
-    train = dataset.train
-    known = ByTriple.of(train.keys(), train.confidence)
-    pairs = distinct(pair_keys(train.head, train.tail, train.n_entities))
+    known = FactIndex(dataset.train)
     held_out = [(part, dataset.parts[part]) for part in ("test", "val") if len(dataset.parts[part])]
-    return Leaks(tuple((len(facts), find_twins(part, facts, known, pairs)) for part, facts in held_out))
+    return Leaks(tuple((len(facts), find_twins(part, facts, known)) for part, facts in held_out))
 
 
 def _line(size: int, twins: Twins) -> str:

@@ -6,11 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ukge.graph.audit.lookup import ByTriple, distinct
 from ukge.graph.dataset import Dataset
-from ukge.graph.keys import Keys, contains, pair_keys
-from ukge.graph.uncertain import UncertainGraph
-from ukge.graph.vocabulary import Ids
+from ukge.graph.index import FactIndex, Triples
 
 SHOWN = 5
 
@@ -49,43 +46,32 @@ class Negatives:
     examples: tuple[FalseNegative, ...]
 
 
-def examine_negatives(dataset: Dataset, whole: UncertainGraph, facts: ByTriple, pairs: Keys) -> Negatives | None:
-    """Examine the negative links of a data set.
-
-    `facts` are the grouped rows of `whole`, all its observed facts; `pairs` the entity pairs of train.
-    """
+def examine_negatives(dataset: Dataset, facts: FactIndex, known: FactIndex) -> Negatives | None:
+    """Examine the negative links of a data set; `facts` are all that it observes, `known` those of train."""
     links = dataset.negatives
     if links is None or len(links) == 0:
         return None
-    at = facts.find(links.keys())
+    at = facts.find(links.head, links.relation, links.tail)
     wrong = np.flatnonzero(at >= 0)
-    asked = ByTriple.of(
+    asked = Triples.of_rows(
         np.concatenate([dataset.test.keys(), links.keys()]),
         np.concatenate([dataset.test.confidence, links.confidence]),
     )
-    remains = (asked.mean_square() - asked.mean() ** 2) * asked.count
+    remains = (asked.mean_square - asked.mean**2) * asked.count
     total = len(dataset.test) + len(links)
-    train, n = dataset.train, dataset.train.n_entities
     return Negatives(
         rows=len(links),
         facts=len(wrong),
         share=len(wrong) / len(links),
-        floor_mse=float(facts.mean_square()[at[wrong]].sum() / total),
+        floor_mse=float(facts.triples.mean_square[at[wrong]].sum() / total),
         irreducible_mse=float(max(remains.sum(), 0.0) / total),
-        tail_in_range=_occurs(train.tail, train.relation, links.tail, links.relation, n),
-        head_in_domain=_occurs(train.head, train.relation, links.head, links.relation, n),
-        pair_in_train=float(contains(pairs, pair_keys(links.head, links.tail, n)).mean()),
-        examples=tuple(_named(whole, facts, int(place)) for place in at[wrong[:SHOWN]]),
+        tail_in_range=float(known.occurs(links.tail, links.relation, "tail").mean()),
+        head_in_domain=float(known.occurs(links.head, links.relation, "head").mean()),
+        pair_in_train=float(known.linked(links.head, links.tail).mean()),
+        examples=tuple(_named(facts, int(place)) for place in at[wrong[:SHOWN]]),
     )
 
 
-def _named(whole: UncertainGraph, facts: ByTriple, at: int) -> FalseNegative:
-    start = int(facts.start[at])
-    fact = whole[int(facts.order[start])]
-    mean = float(facts.confidence[start : start + int(facts.count[at])].mean())
-    return FalseNegative(fact.head, fact.relation, fact.tail, mean)
-
-
-def _occurs(entity: Ids, relation: Ids, asked_entity: Ids, asked_relation: Ids, n_entities: int) -> float:
-    seen = distinct(pair_keys(relation, entity, n_entities, directed=True))
-    return float(contains(seen, pair_keys(asked_relation, asked_entity, n_entities, directed=True)).mean())
+def _named(facts: FactIndex, at: int) -> FalseNegative:
+    fact = facts.named(int(facts.triples.first[at]))
+    return FalseNegative(fact.head, fact.relation, fact.tail, float(facts.triples.mean[at]))

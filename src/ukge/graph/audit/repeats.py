@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ukge.graph.audit.lookup import ByTriple
-from ukge.graph.uncertain import UncertainGraph
+from ukge.graph.index import FactIndex
 
 SAME = 1e-6  # confidences nearer than this are the same value written with fewer digits
 SHOWN = 5
@@ -39,23 +38,25 @@ class Repeats:
     worst: tuple[Conflict, ...]
 
 
-def find_repeats(graph: UncertainGraph, facts: ByTriple) -> Repeats:
-    """Find the repeated and conflicting triples of a graph, whose grouped rows are `facts`."""
-    repeated = facts.count > 1
-    spread = facts.spread()
+def find_repeats(facts: FactIndex) -> Repeats:
+    """Find the repeated and conflicting triples of a graph."""
+    triples = facts.triples
+    repeated = triples.count > 1
+    spread = triples.spread()
     conflicting = np.flatnonzero(spread > SAME)
     widest = conflicting[np.argsort(-spread[conflicting], kind="stable")[:SHOWN]]
     return Repeats(
         triples=int(repeated.sum()),
-        rows=int(facts.count[repeated].sum()),
+        rows=int(triples.count[repeated].sum()),
         conflicting=len(conflicting),
         mean_spread=float(spread[conflicting].mean()) if len(conflicting) else None,
         widest_spread=float(spread[conflicting].max()) if len(conflicting) else None,
-        worst=tuple(_named(graph, facts, int(at)) for at in widest),
+        worst=tuple(_named(facts, int(at)) for at in widest),
     )
 
 
-def _named(graph: UncertainGraph, facts: ByTriple, at: int) -> Conflict:
-    rows = slice(int(facts.start[at]), int(facts.start[at] + facts.count[at]))
-    fact = graph[int(facts.order[rows.start])]
-    return Conflict(fact.head, fact.relation, fact.tail, tuple(float(c) for c in facts.confidence[rows]))
+def _named(facts: FactIndex, at: int) -> Conflict:
+    triples = facts.triples
+    rows = slice(int(triples.start[at]), int(triples.start[at + 1]))
+    fact = facts.named(int(triples.first[at]))
+    return Conflict(fact.head, fact.relation, fact.tail, tuple(float(c) for c in triples.confidence[rows]))

@@ -8,13 +8,12 @@ from typing import Any
 from ukge.graph.audit.baselines import Baseline, trivial_baselines
 from ukge.graph.audit.counts import NameCounts, PartCounts, count_names, count_part
 from ukge.graph.audit.headlines import headlines
-from ukge.graph.audit.lookup import ByTriple, distinct
 from ukge.graph.audit.negatives import Negatives, examine_negatives
 from ukge.graph.audit.repeats import Repeats, find_repeats
 from ukge.graph.audit.symmetry import Symmetry, find_symmetry
 from ukge.graph.audit.twins import Twins, find_twins
 from ukge.graph.dataset import Dataset
-from ukge.graph.keys import pair_keys
+from ukge.graph.index import FactIndex
 from ukge.graph.uncertain import UncertainGraph
 
 
@@ -52,18 +51,16 @@ def audit(data: Dataset | UncertainGraph, *, name: str | None = None) -> Audit:
 def _audit(
     name: str, whole: UncertainGraph, parts: tuple[tuple[str, UncertainGraph], ...], dataset: Dataset | None
 ) -> Audit:
-    facts = ByTriple.of(whole.keys(), whole.confidence)
+    facts = FactIndex(whole)
     entities, relations = count_names(whole)
     everything = count_part("all", whole)
     twins: tuple[Twins, ...] = ()
     negatives = None
     baselines: tuple[Baseline, ...] = ()
     if dataset is not None:
-        train = dataset.train
-        known = ByTriple.of(train.keys(), train.confidence)
-        pairs = distinct(pair_keys(train.head, train.tail, train.n_entities))
-        twins = tuple(find_twins(part, graph, known, pairs) for part, graph in parts if part != "train")
-        negatives = examine_negatives(dataset, whole, facts, pairs)
+        known = FactIndex(dataset.train)
+        twins = tuple(find_twins(part, graph, known) for part, graph in parts if part != "train")
+        negatives = examine_negatives(dataset, facts, known)
         baselines = trivial_baselines(dataset, known)
     return Audit(
         name,
@@ -71,9 +68,9 @@ def _audit(
         relations,
         everything,
         tuple(count_part(part, graph) for part, graph in parts),
-        find_repeats(whole, facts),
+        find_repeats(facts),
         twins,
         negatives,
-        find_symmetry(whole, facts),
+        find_symmetry(facts),
         baselines,
     )

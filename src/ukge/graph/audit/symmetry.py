@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ukge.graph.audit.lookup import ByTriple
-from ukge.graph.uncertain import UncertainGraph
+from ukge.graph.index import FactIndex
+from ukge.graph.undirected import FEWEST, ends_shared, mirrors
+
+SAME_ENDS = 0.8
+"""Share of a relation's entities that are both heads and tails from which on it may have no direction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,32 +18,32 @@ class Symmetry:
     """One relation over all parts.
 
     `facts` are its distinct triples between two different entities, `share` of them have their inverse in the graph,
-    and `gap` is the mean absolute difference of the two confidences.
+    and `gap` is the mean absolute difference of the two confidences. `undirected` says whether the graph takes it to
+    have no direction, `perhaps` whether it may have none: nearly all its entities are heads and tails, but no fact has
+    its inverse, as where each was written down once, in any order.
     """
 
     relation: str
     facts: int
     share: float
     gap: float | None
+    undirected: bool = False
+    perhaps: bool = False
 
 
-def find_symmetry(graph: UncertainGraph, facts: ByTriple) -> tuple[Symmetry, ...]:
+def find_symmetry(facts: FactIndex) -> tuple[Symmetry, ...]:
     """Return the symmetry of every used relation, those with most facts first."""
-    rows = facts.order[facts.start]
-    apart = graph.head[rows] != graph.tail[rows]
-    rows = rows[apart]
-    means = facts.mean()
-    at = facts.find(graph.inverse_keys()[rows])
-    mirrored = at >= 0
-    gaps = np.where(mirrored, np.abs(means[apart] - means[at]), 0.0) if len(rows) else np.zeros(0)
-    relation = graph.relation[rows]
-    n = graph.n_relations
-    total = np.bincount(relation, minlength=n)
-    both = np.bincount(relation, weights=mirrored, minlength=n)
-    gap = np.bincount(relation, weights=gaps, minlength=n)
-    names = graph.relations.decode(np.arange(n)).to_pylist()
+    total, both, gap = mirrors(facts)
+    names = facts.graph.relations.decode(np.arange(facts.n_relations)).to_pylist()
     return tuple(
-        Symmetry(names[r], int(total[r]), float(both[r] / total[r]), float(gap[r] / both[r]) if both[r] else None)
+        Symmetry(
+            names[r],
+            int(total[r]),
+            float(both[r] / total[r]),
+            float(gap[r] / both[r]) if both[r] else None,
+            undirected=names[r] in facts.graph.undirected,
+            perhaps=bool(total[r] >= FEWEST and both[r] == 0 and ends_shared(facts, int(r)) >= SAME_ENDS),
+        )
         for r in np.argsort(-total, kind="stable")
         if total[r]
     )

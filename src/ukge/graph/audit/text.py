@@ -134,7 +134,8 @@ def _symmetry(found: Audit) -> Table:
     title = "Relations" if len(shown) == len(found.symmetry) else f"Relations (the {len(shown)} with most facts)"
     table = _table(title, ["relation", "facts", "inverse is a fact too", "gap"])
     for each in shown:
-        _add(table, each.relation, f"{each.facts:,}", percent(each.share), _number(each.gap))
+        mirrored = "no direction" if each.undirected else percent(each.share)
+        _add(table, each.relation, f"{each.facts:,}", mirrored, _number(each.gap))
     return table
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ukge.graph.audit.lookup import ByTriple, Floats
-from ukge.graph.keys import Keys, contains, pair_keys
+from ukge.graph.index import FactIndex
+from ukge.graph.queries import Floats
 from ukge.graph.uncertain import UncertainGraph
 
 
@@ -27,8 +27,8 @@ class Twin:
 class Twins:
     """One held-out part against train.
 
-    `exact`: (h, r, t) is in train; `inverse`: (t, r, h) is; `pair`: some relation links the two entities in train, in
-    either direction (without a gap, since other relations have other confidences).
+    `exact`: (h, r, t) is in train; `inverse`: (t, r, h) is, of a relation with a direction; `pair`: some relation links
+    the two entities in train, in either direction (without a gap, since other relations have other confidences).
     """
 
     part: str
@@ -37,24 +37,25 @@ class Twins:
     pair: Twin
 
 
-def find_twins(part: str, held_out: UncertainGraph, known: ByTriple, pairs: Keys) -> Twins:
-    """Compare a held-out part with train, whose grouped rows are `known` and whose entity pairs are `pairs`."""
-    linked = int(contains(pairs, pair_keys(held_out.head, held_out.tail, held_out.n_entities)).sum())
-    means = known.mean()
+def find_twins(part: str, held_out: UncertainGraph, known: FactIndex) -> Twins:
+    """Compare a held-out part with train, whose facts are `known`."""
+    head, relation, tail = held_out.head, held_out.relation, held_out.tail
+    linked = int(known.linked(head, tail).sum())
+    mirror = known.stored(tail, relation, head)
+    mirror[held_out.undirected_relations[relation]] = np.nan  # it is the fact itself
     return Twins(
         part,
-        exact=_twin(held_out.keys(), held_out.confidence, known, means),
-        inverse=_twin(held_out.inverse_keys(), held_out.confidence, known, means),
+        exact=_twin(held_out.confidence, known.stored(head, relation, tail)),
+        inverse=_twin(held_out.confidence, mirror),
         pair=Twin(linked, _share(linked, len(held_out)), None),
     )
 
 
-def _twin(keys: Keys, confidence: Floats, known: ByTriple, means: Floats) -> Twin:
-    at = known.find(keys)
-    found = at >= 0
+def _twin(confidence: Floats, twin: Floats) -> Twin:
+    found = ~np.isnan(twin)
     rows = int(found.sum())
-    gap = float(np.abs(confidence[found] - means[at[found]]).mean()) if rows else None
-    return Twin(rows, _share(rows, len(keys)), gap)
+    gap = float(np.abs(confidence[found] - twin[found]).mean()) if rows else None
+    return Twin(rows, _share(rows, len(confidence)), gap)
 
 
 def _share(rows: int, total: int) -> float:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import http.client
-import os
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ukge.errors import DataError
+from ukge.storage.files import replacing
 
 BASE_URLS = (
     "https://raw.githubusercontent.com/stasl0217/UKGE/master/data",
@@ -64,10 +64,9 @@ def _first(name: str, alternatives: Sequence[str], into: Path, base_urls: Sequen
 
 
 def _download(url: str, target: Path, tell: Advance) -> None:
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     request = urllib.request.Request(url, headers={"User-Agent": "ukge"})
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer, temporary.open("wb") as file:
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer, replacing(target) as file:
             length = answer.headers.get("Content-Length")
             total = int(length) if length else None
             done = 0
@@ -75,11 +74,10 @@ def _download(url: str, target: Path, tell: Advance) -> None:
                 file.write(chunk)
                 done += len(chunk)
                 tell(target.name, done, total)
-        if total is not None and done != total:
-            raise DataError(
-                f"only {done:,} of {total:,} bytes arrived", source=url, hint="Try again; what is complete is kept."
-            )
-        os.replace(temporary, target)
+            if total is not None and done != total:
+                raise DataError(
+                    f"only {done:,} of {total:,} bytes arrived", source=url, hint="Try again; what is complete is kept."
+                )
     except urllib.error.HTTPError as error:
         if error.code == http.client.NOT_FOUND:
             raise NotFoundError from None
@@ -91,8 +89,6 @@ def _download(url: str, target: Path, tell: Advance) -> None:
         raise DataError(
             f"could not be fetched: {reason}", source=url, hint="Is this machine online? Try again."
         ) from None
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _silent(file: str, done: int, total: int | None) -> None:

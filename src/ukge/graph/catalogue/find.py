@@ -23,6 +23,8 @@ from ukge.graph.partitioned import is_prepared, open_prepared
 from ukge.graph.readers import ReadReport
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
+from ukge.graph.uncertain import UncertainGraph
+from ukge.graph.undirected import AUTO, NONE, Undirected, undirected_dataset, undirected_graph
 
 VARIABLE = "UKGE_DATA"
 SYNTHETIC = "synthetic"
@@ -71,7 +73,9 @@ def open_dataset(
     *,
     seed: int = 0,
     leak_safe: bool = False,
+    undirected: str | Sequence[str] = AUTO,
     on_report: Callable[[ReadReport], None] | None = None,
+    on_undirected: Callable[[Undirected], None] | None = None,
     **reading: Any,
 ) -> Dataset:
     """Return the data set that `ref` names: a benchmark, "synthetic", a directory of parts, or one file.
@@ -79,6 +83,10 @@ def open_dataset(
     A file and the synthetic world are split with `seed`. With `leak_safe`, a data set that comes split is cut anew, so
     that no held-out fact has a twin in train, and gets new negative links if it had any. How files of facts are read is
     said as for `read`, for example `relation="interacts"`; `on_report` hears what was skipped in them.
+
+    `undirected` names relations without a direction, of which a fact and its mirror are one fact; "auto" finds them,
+    "none" takes all as they stand, and `on_undirected` hears what that did. Under "auto", a benchmark that is not cut
+    anew stays as it was published, and so do the parts of a prepared directory.
     """
     path = Path(ref)
     is_file = path.is_file() and str(ref) not in (*BENCHMARKS, SYNTHETIC)
@@ -86,16 +94,20 @@ def open_dataset(
         refuse_reading(ref, reading)
     if str(ref) == SYNTHETIC:
         world = generate(seed=seed)
-        return with_negatives(split(world.graph, seed=seed, leak_safe=leak_safe, name=SYNTHETIC), seed=seed)
-    if str(ref) in BENCHMARKS:
-        return _cut(load(str(ref)), seed, leak_safe)
-    if is_prepared(path):
-        return _cut(open_prepared(path).dataset(), seed, leak_safe)
+        graph = undirected_graph(world.graph, undirected, on_undirected)
+        cut = split(graph, seed=seed, leak_safe=leak_safe, undirected=graph.undirected, name=SYNTHETIC)
+        return with_negatives(cut, seed=seed)
+    if str(ref) in BENCHMARKS or is_prepared(path):
+        published = load(str(ref)) if str(ref) in BENCHMARKS else open_prepared(path).dataset()
+        if leak_safe:
+            return _cut(published, undirected_graph(published.whole(), undirected, on_undirected), seed)
+        return published if undirected == AUTO else undirected_dataset(published, undirected, on_undirected)
     if path.is_dir():
-        return _cut(read_folder(path, on_report=on_report, **reading), seed, leak_safe)
+        dataset = read_folder(path, undirected=undirected, on_report=on_report, on_undirected=on_undirected, **reading)
+        return _cut(dataset, dataset.whole(), seed) if leak_safe else dataset
     if is_file:
-        graph = read_and_tell(path, on_report, **reading)
-        return split(graph, seed=seed, leak_safe=leak_safe, name=path.name.split(".")[0])
+        graph = undirected_graph(read_and_tell(path, on_report, **reading), undirected, on_undirected)
+        return split(graph, seed=seed, leak_safe=leak_safe, undirected=graph.undirected, name=path.name.split(".")[0])
     raise DataError(f"there is no benchmark, directory or file called {str(ref)!r}", hint=_known_hint(str(ref)))
 
 
@@ -120,15 +132,13 @@ def refuse_reading(ref: str | Path, reading: Mapping[str, Any]) -> None:
         raise ConfigError(f"{str(ref)!r} is no file of facts: {given} cannot say how it is read", hint="Leave it out.")
 
 
-def _cut(dataset: Dataset, seed: int, leak_safe: bool) -> Dataset:
-    if not leak_safe:
-        return dataset
-    cut = split(dataset.whole(), seed=seed, leak_safe=True, name=f"{dataset.name} leak-safe")
+def _cut(dataset: Dataset, whole: UncertainGraph, seed: int) -> Dataset:
+    cut = split(whole, seed=seed, leak_safe=True, undirected=whole.undirected, name=f"{dataset.name} leak-safe")
     return cut if dataset.negatives is None else with_negatives(cut, seed=seed)
 
 
 def _checked(expected: Benchmark, path: Path) -> Dataset:
-    dataset = read_folder(path, name=expected.name, sizes=(expected.entities, expected.relations))
+    dataset = read_folder(path, name=expected.name, sizes=(expected.entities, expected.relations), undirected=NONE)
     verify(dataset, expected, find_files(path))
     return dataset
 

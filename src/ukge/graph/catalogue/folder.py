@@ -5,6 +5,7 @@
     softlogic.tsv                      rule heads with the lower bound that their bodies give them
     ndcg_queries.tsv                   head, relation
     entities.tsv  relations.tsv        id, name
+    dataset.json                       which relations have no direction, and which are each other's inverse
 
 The first three are needed, in any format that can be read; heads, relations and tails are names, or ids where the
 files of names are there.
@@ -12,9 +13,10 @@ files of names are there.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,9 @@ from ukge.graph.catalogue.names import Names, numbered, place_graph, read_names,
 from ukge.graph.dataset import Dataset
 from ukge.graph.readers import ReadReport, read_with_report
 from ukge.graph.uncertain import UncertainGraph, concat
+from ukge.graph.undirected import AUTO, Undirected, undirected_dataset
 from ukge.graph.writers import write
+from ukge.storage.files import temporary_beside
 
 STEMS = {
     "train": ("train",),
@@ -38,6 +42,7 @@ STEMS = {
     "relations": ("relations", "relation_id"),
 }
 NEEDED = ("train", "val", "test")
+NOTE, UNDIRECTED = "dataset.json", "undirected"
 FACTS = (*NEEDED, "test_with_neg", "softlogic")
 LAYOUT_HINT = "A data set is a directory with train, val and test files; ukge data split makes one of a single file."
 
@@ -47,13 +52,16 @@ def read_folder(
     *,
     name: str | None = None,
     sizes: tuple[int, int] | None = None,
+    undirected: str | Sequence[str] = AUTO,
     on_report: Callable[[ReadReport], None] | None = None,
+    on_undirected: Callable[[Undirected], None] | None = None,
     **reading: Any,
 ) -> Dataset:
     """Read the data set in `directory`; further arguments say how its files of facts are read, as for `read`.
 
     `sizes` (entities, relations) says how many ids there are when the facts are ids and the files of names are missing;
-    the ids then stand as names.
+    the ids then stand as names. `undirected` names the relations without a direction; "auto" takes those that the
+    directory says, or else finds them by their facts, "none" takes all as they stand; `on_undirected` hears of them.
     """
     folder = Path(directory)
     files = find_files(folder)
@@ -64,7 +72,8 @@ def read_folder(
     entities, relations = _names(files, raw, sizes)
     parts = {part: _place(graph, entities, relations, files[part], reading) for part, graph in raw.items()}
     queries = read_queries(files["queries"], entities, relations) if "queries" in files else None
-    return Dataset(
+    note = _read_note(files["note"]) if "note" in files else {}
+    dataset = Dataset(
         name or folder.resolve().name,
         parts["train"],
         parts["val"],
@@ -72,7 +81,19 @@ def read_folder(
         negatives=_negatives(parts, files),
         queries=queries,
         ground_rules=parts.get("softlogic"),
+        inverses=tuple((first, second) for first, second in note.get("inverses", ())),
     )
+    wanted = note.get(UNDIRECTED, AUTO) if undirected == AUTO else undirected
+    return undirected_dataset(dataset, wanted, on_undirected)
+
+
+def _read_note(file: Path) -> dict[str, Any]:
+    try:
+        note: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        _ = [(first, second) for first, second in note.get("inverses", ())], list(note.get(UNDIRECTED, ()))
+    except (ValueError, TypeError, AttributeError):
+        raise DataError("cannot be read", source=str(file), hint="Cut the facts again: ukge data split") from None
+    return note
 
 
 def find_files(folder: Path) -> dict[str, Path]:
@@ -83,6 +104,7 @@ def find_files(folder: Path) -> dict[str, Path]:
     for path in sorted(folder.iterdir()):
         stem = path.name.split(".")[0]
         what = next((what for what, stems in STEMS.items() if stem in stems), None)
+        what = "note" if path.name == NOTE else what
         if what is None or not path.is_file() or path.suffix == ".tmp":
             continue
         if what in files:
@@ -109,7 +131,7 @@ def save_dataset(dataset: Dataset, directory: str | Path, *, overwrite: bool = F
             hint="Choose an empty directory, or replace it: ‹overwrite=True›.",
         )
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    temporary = temporary_beside(target)
     try:
         temporary.mkdir()
         _write(dataset, temporary)
@@ -133,6 +155,8 @@ def _write(dataset: Dataset, folder: Path) -> None:
             write(_by_id(graph), folder / f"{part}.tsv")
         elif graph is not None:
             (folder / f"{part}.tsv").touch()
+    note = {UNDIRECTED: list(dataset.undirected), "inverses": [list(pair) for pair in dataset.inverses]}
+    (folder / NOTE).write_text(json.dumps(note, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     if dataset.queries is not None:
         lines = (f"{head}\t{relation}\n" for head, relation in dataset.queries.tolist())
         (folder / "ndcg_queries.tsv").write_text("".join(lines), encoding="utf-8")

@@ -9,7 +9,7 @@ from ukge.graph.formats import Format, format_of_path
 from ukge.graph.readers.parsed import Parsed
 from ukge.registry import Registry
 
-readers: Registry[Format[Parsed]] = Registry("reader")
+readers: Registry[Format[Parsed]] = Registry("reader", "ukge.readers")
 
 
 def format_of_file(path: Path, delimiter: str | None = None) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,6 +17,7 @@ import pyarrow.parquet as pq
 from ukge.errors import ConfigError
 from ukge.graph.synthetic.observe import Observed
 from ukge.graph.synthetic.world import Blueprint
+from ukge.storage.files import replacing_path, temporary_beside
 
 _CHUNK = 500_000
 
@@ -45,17 +45,17 @@ def stream_parquet(
     target.parent.mkdir(parents=True, exist_ok=True)
     if partition_by is not None and target.exists():
         raise ConfigError(f"{target} exists already", hint="Name a directory that does not exist, or remove this one.")
-    workplace = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent))
+    tables = (_table(blueprint, chunk, names) for chunk in _chunks(blueprint))
+    if partition_by is None:
+        with replacing_path(target) as file:
+            _write_file(file, tables)
+        return blueprint
+    folder = temporary_beside(target)
     try:
-        tables = (_table(blueprint, chunk, names) for chunk in _chunks(blueprint))
-        written = workplace / "facts"
-        if partition_by is None:
-            _write_file(written, tables)
-        else:
-            _write_partitions(written, tables)
-        os.replace(written, target)
+        _write_partitions(folder, tables)
+        os.replace(folder, target)
     finally:
-        shutil.rmtree(workplace)
+        shutil.rmtree(folder, ignore_errors=True)
     return blueprint
 
 

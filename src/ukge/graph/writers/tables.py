@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from ukge.errors import DataError
 from ukge.graph.arrow import from_names
-from ukge.graph.files import compression_of, extension_of
+from ukge.graph.files import check_target, compression_of, extension_of
 from ukge.graph.writers.delimited import quoted
 from ukge.graph.writers.lines import joined
 from ukge.graph.writers.sink import atomic_sink
@@ -41,9 +41,7 @@ def check_table_path(path: Path) -> None:
         )
     if extension in PARQUET and compression_of(path) is not None:
         raise DataError("Parquet compresses by itself", source=str(path), hint=f"Write to {path.stem} instead.")
-    if path.is_dir() or not path.parent.is_dir():
-        with atomic_sink(path):
-            pass
+    check_target(path)
 
 
 def write_table(path: Path, table: pa.Table) -> None:

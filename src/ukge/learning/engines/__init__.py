@@ -11,7 +11,7 @@ from ukge.models.parameters import Parameters
 from ukge.registry import Registry
 from ukge.settings.config import Config
 
-engines: Registry[Callable[[Parameters, TrainingData, Config], Engine]] = Registry("engine")
+engines: Registry[Callable[[Parameters, TrainingData, Config], Engine]] = Registry("engine", "ukge.engines")
 
 
 @engines.register("torch")

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from ukge.graph.index import Ranges
 from ukge.learning.engines.on_device import OnDevice
 from ukge.learning.engines.torch_optimisers import Gradient
 from ukge.learning.sampling import epoch_order
@@ -56,16 +57,15 @@ class Queries:
         given, answer = np.concatenate([data.head, data.tail]), np.concatenate([data.tail, data.head])
         relation, confidence = np.tile(data.relation, 2), np.tile(data.confidence, 2)
         key = (side * data.n_relations + relation) * data.n_entities + given
-        order = np.argsort(key, kind="stable")
-        _, start = np.unique(key[order], return_index=True)
-        first = order[start]
+        groups = Ranges.of(key)
+        first = groups.rows[groups.start[:-1]]
         return cls(
             given=given[first].astype(np.int64),
             relation=relation[first].astype(np.int64),
-            start=np.append(start, 2 * n),
-            answer=answer[order].astype(np.int64),
-            confidence=confidence[order],
-            for_tails=int(np.searchsorted(start, n)),
+            start=groups.start,
+            answer=answer[groups.rows].astype(np.int64),
+            confidence=confidence[groups.rows],
+            for_tails=int(np.searchsorted(groups.start[:-1], n)),
         )
 
     def __len__(self) -> int:

@@ -152,7 +152,7 @@ class RowwiseAdagrad(Optimiser):
             sums.copy_(torch.tensor(state[f"{name}.sum"]))
 
 
-optimisers: Registry[Callable[[Tables, OptimiserConfig], Optimiser]] = Registry("optimiser")
+optimisers: Registry[Callable[[Tables, OptimiserConfig], Optimiser]] = Registry("optimiser", "ukge.optimisers")
 optimisers.register("lazy-adam")(LazyAdam)
 optimisers.register("rowwise-adagrad")(RowwiseAdagrad)
 

@@ -36,7 +36,7 @@ class Range:
 
 
 Space = Mapping[str, Choices | Range]
-spaces: Registry[Callable[[Config, bool], Space]] = Registry("search space")
+spaces: Registry[Callable[[Config, bool], Space]] = Registry("search space", "ukge.search_spaces")
 
 
 @spaces.register("paper")

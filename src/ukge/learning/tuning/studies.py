@@ -1,6 +1,6 @@
 """The study directory: what a search for hyper-parameters tried, found, and still has to do.
 
-study.json       what is searched, on which data: a search is only gone on with if this is the same
+study.json       what is searched, on which data: a search is only resumed if this is the same
 journal.log      Optuna's record of the trials, one JSON object per line
 best.toml        the best settings so far, ready for `ukge train --config`
 """
@@ -18,7 +18,7 @@ from ukge.errors import ConfigError, RunError
 from ukge.learning.tuning.search_spaces import Choices, Range, Space
 from ukge.registry import Registry
 from ukge.settings.config import Config, to_toml
-from ukge.storage import write_atomically
+from ukge.storage.files import write_atomically
 
 if TYPE_CHECKING:
     import optuna
@@ -29,7 +29,7 @@ COMPLETE, DEAD, PRUNED, FAILED = "complete", "dead", "pruned", "failed"
 INTERRUPTED, RUNNING = "interrupted", "running"
 INSTALL = "Install it: pip install 'ukge[tune]'"
 
-pruners: Registry[Callable[[int], optuna.pruners.BasePruner]] = Registry("pruner")
+pruners: Registry[Callable[[int], optuna.pruners.BasePruner]] = Registry("pruner", "ukge.pruners")
 
 
 @pruners.register("median")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 TRIALS = 50
 IRRELEVANT = ("threads", "checkpoint_seconds", "tensorboard", "device", "engine")
-"""Settings that may differ when a search is gone on with: they change no result, or none to speak of."""
+"""Settings that may differ when a search is resumed: they change no result, or none to speak of."""
 
 OnTrial = Callable[[TrialSummary], None]
 OnStart = Callable[[int, int, Config], None]

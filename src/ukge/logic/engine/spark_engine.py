@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pyarrow.parquet as pq
 
 from ukge.errors import ConfigError, DataError
 from ukge.logic.engine.base import Engine
+from ukge.storage.files import temporary_beside
 
 LOOPBACK = "127.0.0.1"
 
@@ -48,7 +48,7 @@ class SparkEngine(Engine):
 
     def write_parquet(self, expression: Any, path: Path) -> None:  # noqa: D102
         # The executors write their parts side by side; one file is what the other engine leaves too.
-        parts = tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent)
+        parts = str(temporary_beside(path))
         try:
             self._frame(expression).write.mode("overwrite").parquet(parts)
             found = ds.dataset(parts, format="parquet")

@@ -33,6 +33,9 @@ class Scorer(ABC):
     inner_product: ClassVar[bool]
     """Whether `compare` is the inner product, so that many candidates are one matrix product."""
 
+    symmetric: ClassVar[bool] = False
+    """Whether g(h, r, t) = g(t, r, h)."""
+
     phases: ClassVar[bool] = False
     """Whether a relation's row holds angles in radians."""
 
@@ -41,6 +44,20 @@ class Scorer(ABC):
 
     relation_parts: ClassVar[tuple[str, ...]] = ("x",)
     """What a relation's row holds, one after another, each of k numbers."""
+
+    @property
+    def fused(self) -> tuple[str, str] | None:
+        """The names of its query and its comparator among the fused engine's; None if that does not know the formula.
+
+        A subclass that changes the formula does not inherit them.
+        """
+        return None
+
+    def __init_subclass__(cls) -> None:
+        """Forget what the fused engine was told about a formula that is not the same any more."""
+        formula = {"tail_query", "head_query", "compare"}
+        if formula & vars(cls).keys() and "fused" not in vars(cls):
+            cls.fused = Scorer.fused  # type: ignore[method-assign]
 
     def entity_width(self, dim: int) -> int:
         """Return how many numbers an entity's row holds."""
@@ -109,4 +126,4 @@ class InnerProduct(Scorer):
         return query @ candidates.mT
 
 
-scorers: Registry[Scorer] = Registry("scorer")
+scorers: Registry[Scorer] = Registry("scorer", "ukge.scorers")

@@ -15,6 +15,7 @@ class ComplEx(InnerProduct):
     Trouillon, Welbl, Riedel, Gaussier, Bouchard: Complex Embeddings for Simple Link Prediction. ICML 2016.
     """
 
+    fused = ("complex product", "dot")
     entity_parts = relation_parts = ("real", "imaginary")
 
     def tail_query(self, head: Array, relation: Array) -> Array:

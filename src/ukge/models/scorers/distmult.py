@@ -15,6 +15,9 @@ class DistMult(InnerProduct):
     Yang, Yih, He, Gao, Deng: Embedding Entities and Relations for Learning and Inference in Knowledge Bases. ICLR 2015.
     """
 
+    symmetric = True
+    fused = ("product", "dot")
+
     def tail_query(self, head: Array, relation: Array) -> Array:
         """Return h ∘ r."""
         return head * relation

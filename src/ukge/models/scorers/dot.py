@@ -15,6 +15,9 @@ class Dot(InnerProduct):
     Hu, Cheng, Huang, Fang, Luo: On Embedding Uncertain Graphs (URGE). CIKM 2017.
     """
 
+    symmetric = True
+    fused = ("copy", "dot")
+
     def tail_query(self, head: Array, relation: Array) -> Array:  # noqa: ARG002
         """Return h."""
         return head

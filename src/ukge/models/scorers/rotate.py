@@ -16,6 +16,7 @@ class RotatE(Scorer):
     """
 
     inner_product = False
+    fused = ("rotation", "modulus")
     phases = True
     entity_parts = ("real", "imaginary")
     relation_parts = ("phase",)

@@ -23,6 +23,11 @@ class TransE(Scorer):
 
     inner_product = False
 
+    @property
+    def fused(self) -> tuple[str, str]:
+        """A translation, compared in its norm."""
+        return "translation", f"l{self.p}"
+
     def tail_query(self, head: Array, relation: Array) -> Array:
         """Return h + r."""
         return head + relation

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from html import unescape
-
 from nicegui import PageArguments, events, ui
 
-from ukge.serve import schema
+from ukge.asking.rank import Seen
 from ukge.serve.explorer.fields import EntityField
-from ukge.serve.explorer.markup import entity_link, meter, question_chip, sentence, url, why_url
+from ukge.serve.explorer.markup import put, url
 from ukge.serve.names import label
-from ukge.serve.ranking import RankQuery, Seen
+from ukge.serve.rank_query import RankQuery
 from ukge.serve.service import Service
 
 ANSWERS, MOST_RELATIONS = 15, 2_000
@@ -35,12 +33,9 @@ async def build(service: Service, args: PageArguments) -> None:
         count = min(int(asked) if asked.isdecimal() and len(asked) < 9 else ANSWERS, service.limits.k)
         told = await service.rank(RankQuery(relation, head, tail, max(1, count), observed=seen))
         told.answers = [each for each in told.answers if each.entity != (head or tail) or each.observed is not None]
-        ui.html(_answers(told), sanitize=False)
+        put("answers.html", found=told)
     elif head or tail:
-        chips = await _relations_of(service, head, tail)
-        ui.html(
-            f'<section class="card" style="margin-top:18px"><h2>Which relation?</h2>{chips}</section>', sanitize=False
-        )
+        put("relations.html", head=head, tail=tail, relations=await _relations_of(service, head, tail))
 
 
 async def _form(service: Service, head: str | None, tail: str | None, relation: str | None, seen: Seen) -> None:
@@ -62,7 +57,7 @@ async def _form(service: Service, head: str | None, tail: str | None, relation: 
         ui.navigate.to(_plain(tail, head, relation, seen))
 
     with ui.element("section").classes("card"):
-        ui.html("<h1 style='margin-bottom:14px'>Ask the graph</h1>", sanitize=False)
+        put("title.html", title="Ask the graph", about="")
         with ui.element("div").classes("asker"):
             with ui.element("div"):
                 side = "head" if at_tail else "tail"
@@ -85,41 +80,9 @@ async def _form(service: Service, head: str | None, tail: str | None, relation: 
 
 
 def _plain(head: str | None, tail: str | None, relation: str | None, seen: str) -> str:
-    return unescape(url("/ask", head=head, tail=tail, relation=relation, seen=None if seen == "include" else seen))
+    return url("/ask", head=head, tail=tail, relation=relation, seen=None if seen == "include" else seen)
 
 
-async def _relations_of(service: Service, head: str | None, tail: str | None) -> str:
+async def _relations_of(service: Service, head: str | None, tail: str | None) -> list[str]:
     told = await service.entity(head or tail or "", min(500, service.limits.k), side="head" if head else "tail")
-    names = list(dict.fromkeys(fact.relation for fact in told.facts))
-    if tail:
-        links = "".join(
-            f'<a class="chip" href="{url("/ask", tail=tail, relation=name)}">? — {label(name)}</a>' for name in names
-        )
-    else:
-        links = "".join(question_chip(head or "", name) for name in names)
-    return f'<div class="chips">{links}</div>' if links else '<p class="soft">Choose one above.</p>'
-
-
-def _answers(told: schema.RankResponse) -> str:
-    rows = "".join(_answer(told, place, each) for place, each in enumerate(told.answers, start=1))
-    if not rows:
-        rows = '<p class="soft">No answer fits.</p>'
-    legend = (
-        '<div class="legend"><span><span class="meter guess"><span class="fill" style="width:70%"></span></span>'
-        'predicted</span><span><span class="meter"><span class="mark" style="left:50%"></span></span>in the graph'
-        "</span><span>Click a bar for the reasons.</span></div>"
-    )
-    return (
-        f'<section class="card" style="margin-top:18px">{sentence(told.head, told.relation, told.tail)}'
-        f'<div style="margin-top:14px">{rows}</div>{legend}</section>'
-    )
-
-
-def _answer(told: schema.RankResponse, place: int, each: schema.Answer) -> str:
-    head, tail = told.head or each.entity, told.tail or each.entity
-    bar = meter(each.confidence, guess=True, bounds=each.interval, mark=each.observed)
-    return (
-        f'<div class="answer"><span class="place">{place}</span><span class="who">{entity_link(each.entity)}</span>'
-        f'<a class="why" href="{why_url(head, told.relation, tail)}" aria-label="Why {each.confidence:.2f}?">'
-        f'<span class="gauge">{bar}</span><span class="value">{each.confidence:.2f}</span></a></div>'
-    )
+    return list(dict.fromkeys(fact.relation for fact in told.facts))

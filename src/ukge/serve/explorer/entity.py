@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from nicegui import PageArguments, ui
+from markupsafe import Markup
+from nicegui import PageArguments
 
 from ukge.serve import schema
 from ukge.serve.explorer.drawing import NARROW, WIDE, Canvas, Edge, neighbourhood
-from ukge.serve.explorer.markup import LEGEND, card, fact_row, text, url, why_url
-from ukge.serve.names import label
-from ukge.serve.ranking import RankQuery
+from ukge.serve.explorer.markup import put
+from ukge.serve.rank_query import RankQuery
 from ukge.serve.service import Service
 from ukge.serve.snapshot import Snapshot
 
@@ -23,6 +24,15 @@ GROUPS = 10
 
 Group = tuple[str, bool]
 """A relation, and whether the entity is its head."""
+
+
+class Listed(NamedTuple):
+    """What the graph holds with one relation, and what is predicted beside it."""
+
+    relation: str
+    as_head: bool
+    facts: list[schema.ObservedFact]
+    guesses: list[schema.Answer]
 
 
 async def build(service: Service, args: PageArguments) -> None:
@@ -38,12 +48,9 @@ async def build(service: Service, args: PageArguments) -> None:
     edges = _edges(name, told.facts, guesses)
     snapshot = service.snapshot
     across = await service.do(lambda _: _across(snapshot, [edge.other for edge in edges if not edge.guess]))
-    ui.html(
-        _head(told)
-        + f'<div class="stack">{card("Around it", _pictures(name, edges, across) + LEGEND)}'
-        + f'<section class="card">{_groups(name, groups, counted, guesses)}</section></div>',
-        sanitize=False,
-    )
+    wide, narrow = _pictures(name, edges, across)
+    listed = [Listed(*group, groups[group], guesses.get(group, [])) for group, _ in counted.most_common()]
+    put("entity.html", shown=told, groups=listed, few=PER_RELATION, most=GROUPS, wide=wide, narrow=narrow)
 
 
 async def _guess(service: Service, name: str, group: Group) -> list[schema.Answer]:
@@ -51,65 +58,6 @@ async def _guess(service: Service, name: str, group: Group) -> list[schema.Answe
     head, tail = (name, None) if as_head else (None, name)
     query = RankQuery(relation, head, tail, min(GUESSES, service.limits.k), type="fitting", observed="exclude")
     return [each for each in (await service.rank(query)).answers if each.entity != name]
-
-
-def _head(told: schema.EntityResponse) -> str:
-    kind = f'<span class="tag">{text(told.category)}</span>' if told.category else ""
-    whole = f'<span class="mono">{text(told.name)}</span>' if told.name != told.label else ""
-    return (
-        f'<div class="head"><h1>{text(told.label)}</h1>{kind}{whole}<span class="soft">head of {told.as_head:,} facts, '
-        f'tail of {told.as_tail:,}</span> <a href="{url("/ask", head=told.name)}">Ask about it</a></div>'
-    )
-
-
-def _groups(
-    name: str,
-    groups: dict[Group, list[schema.ObservedFact]],
-    counted: Counter[Group],
-    guesses: dict[Group, list[schema.Answer]],
-) -> str:
-    """Return, relation by relation, what the graph holds and beside it what is predicted."""
-    parts = []
-    for group, count in counted.most_common():
-        relation, as_head = group
-        ends = (text(label(name)), "…") if as_head else ("…", text(label(name)))
-        said = f'<span class="soft">— {text(label(relation))} —</span>'
-        title = f'<h3 title="{text(relation)}">{ends[0]} {said} {ends[1]}</h3>'
-        guessed = _guessed(name, group, guesses.get(group, []))
-        parts.append(
-            f'<div class="group">{title}<div class="beside"><div><h4>In the graph</h4>'
-            f"{_known(name, group, groups[group], count)}</div>{guessed}</div></div>"
-        )
-    if len(parts) > GROUPS:
-        rest = "".join(parts[GROUPS:])
-        parts[GROUPS:] = [
-            f'<details class="more"><summary>{len(parts) - GROUPS} more relations</summary>{rest}</details>'
-        ]
-    return "".join(parts) or '<p class="soft">The graph holds no fact of it.</p>'
-
-
-def _known(name: str, group: Group, facts: list[schema.ObservedFact], count: int) -> str:
-    rows = "".join(
-        fact_row(fact.tail if group[1] else fact.head, why_url(fact.head, fact.relation, fact.tail), fact.confidence)
-        for fact in facts[:PER_RELATION]
-    )
-    more = ""
-    if count > PER_RELATION:
-        ask = url("/ask", **{"head" if group[1] else "tail": name}, relation=group[0], seen="only", k=50)
-        more = f'<p class="small"><a href="{ask}">{count - PER_RELATION:,} more</a></p>'
-    return f'<div class="rows">{rows}</div>{more}'
-
-
-def _guessed(name: str, group: Group, answers: list[schema.Answer]) -> str:
-    rows = "".join(
-        fact_row(each.entity, _why(name, group, each.entity), each.confidence, guess=True, bounds=each.interval)
-        for each in answers
-    )
-    return f'<div><h4>Predicted, not in the graph</h4><div class="rows">{rows}</div></div>' if rows else ""
-
-
-def _why(name: str, group: Group, other: str) -> str:
-    return why_url(name, group[0], other) if group[1] else why_url(other, group[0], name)
 
 
 def _edges(name: str, facts: Sequence[schema.ObservedFact], guesses: dict[Group, list[schema.Answer]]) -> list[Edge]:
@@ -154,7 +102,7 @@ def _across(snapshot: Snapshot, names: list[str]) -> dict[tuple[str, str], float
     ids = [snapshot.entity(name) for name in names]
     found: dict[tuple[str, str], float] = {}
     for at, one in enumerate(ids):
-        facts = snapshot.observed.as_head(one)
+        facts = snapshot.known.as_head(one)
         for place, other in enumerate(ids):
             values = facts.confidence[facts.tail == other]
             if place != at and len(values):
@@ -163,12 +111,13 @@ def _across(snapshot: Snapshot, names: list[str]) -> dict[tuple[str, str], float
     return found
 
 
-def _pictures(name: str, edges: list[Edge], across: dict[tuple[str, str], float]) -> str:
+def _pictures(name: str, edges: list[Edge], across: dict[tuple[str, str], float]) -> tuple[Markup, Markup]:
+    """Return the picture for wide screens and, with fewer neighbours, the one for narrow ones."""
     known, guessed = ([edge for edge in edges if edge.guess is kind] for kind in (False, True))
     few = known[:FEW_KNOWN] + guessed[:FEW_GUESSED]
 
-    def drawn(chosen: list[Edge], canvas: Canvas) -> str:
+    def drawn(chosen: list[Edge], canvas: Canvas) -> Markup:
         ordered = sorted(chosen, key=lambda edge: (edge.guess, edge.relation, -edge.confidence))
         return neighbourhood(name, ordered, across, canvas)
 
-    return f'<div class="wide-only">{drawn(edges, WIDE)}</div><div class="narrow-only">{drawn(few, NARROW)}</div>'
+    return drawn(edges, WIDE), drawn(few, NARROW)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from html import unescape
 
 from nicegui import events, ui
 
-from ukge.serve import schema
-from ukge.serve.explorer.markup import text
+from ukge.serve.explorer.markup import markup
 from ukge.serve.service import Service
 
 OFFERED = 8
@@ -24,11 +22,9 @@ class EntityField:
         self._address = address
         self._first: str | None = None
         with ui.element("div").classes("search-compact wide-only" if compact else "search") as self.box:
-            self._input = (
-                ui.input(placeholder=title, value=value, on_change=self._typed)
-                .props(f'outlined dense debounce=130 autocomplete=off aria-label="{text(title)}"')
-                .classes("field")
-            )
+            self._input = ui.input(placeholder=title, value=value, on_change=self._typed).classes("field")
+            self._input.props("outlined dense debounce=130 autocomplete=off")
+            self._input.props["aria-label"] = title  # as a value: a name may hold whatever ends a string of props
             self._offers = ui.html("", sanitize=False).classes("found")
             self._offers.visible = False
         self._input.on("keydown.enter", self._take_first)
@@ -48,16 +44,8 @@ class EntityField:
         if (self._input.value or "").strip() != typed:
             return  # typed on meanwhile; that search shows its own
         self._first = self._address(found[0].name) if found else None
-        self._offers.content = "".join(self._offer(each) for each in found) or "<p>Nothing is called like that.</p>"
+        self._offers.content = markup("offers.html", found=found, address=self._address)
         self._offers.visible = True
-
-    def _offer(self, each: schema.EntityMatch) -> str:
-        kind = f" · {text(each.category)}" if each.category else ""
-        return (
-            f'<a href="{self._address(each.name)}" title="{text(each.name)}">'
-            f'<span class="what">{text(each.label)}</span><small>'
-            f"{each.facts:,} facts{kind}</small></a>"
-        )
 
     def _close(self) -> None:
         self._offers.visible = False
@@ -65,7 +53,7 @@ class EntityField:
 
     def _take_first(self) -> None:
         if self._first is not None:
-            address = unescape(self._first)
+            address = self._first
             self._close()
             ui.navigate.to(address)
 

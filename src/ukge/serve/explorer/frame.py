@@ -3,8 +3,7 @@
 # No postponed annotations here: NiceGUI looks at them to see that a page wants its arguments.
 
 import asyncio
-import html
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from urllib.parse import urlsplit
 
 from nicegui import PageArguments, events, ui
@@ -13,21 +12,13 @@ from nicegui.context import context
 from ukge.serve.deadlines import NotReadyError, TimeLimitError
 from ukge.serve.explorer import ask, doubtful, entity, home, interface, quality, rules, why
 from ukge.serve.explorer.fields import EntityField
-from ukge.serve.explorer.markup import entity_link, text, url
-from ukge.serve.explorer.theme import CSS
+from ukge.serve.explorer.markup import markup, put, url
 from ukge.serve.problems import Problem
 from ukge.serve.service import Service
 from ukge.serve.snapshot import UnknownNameError
 from ukge.serve.work import OverloadedError
 
-LOGO = (
-    '<svg viewBox="0 0 24 24" aria-hidden="true"><g fill="none" stroke="{line}" stroke-linecap="round">'
-    '<path d="M6 17 12 6" stroke-width="2.6"/><path d="M12 6l6.5 9" stroke-width="1.4"/>'
-    '<path d="M6 17l12.5-2" stroke-width="1.6" stroke-dasharray="2.6 2.8"/></g>'
-    '<circle cx="12" cy="5.5" r="3.2" fill="{line}"/><circle cx="5.5" cy="17.5" r="3.2" fill="{line}"/>'
-    '<circle cx="18.5" cy="15" r="3.2" fill="{spot}"/></svg>'
-)
-FAVICON = LOGO.format(line="#1f5f99", spot="#b7791f").replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ')
+FAVICON = str(markup("logo.svg", line="#1f5f99", spot="#b7791f"))
 NAVIGATION = {
     "/": "Explore",
     "/ask": "Ask",
@@ -62,12 +53,11 @@ PAGES: dict[str, Page] = {
 
 def build_frame(service: Service) -> None:
     """Build what stays while pages change."""
-    ui.add_css(CSS)
+    ui.add_css(markup("explorer.css"))
     ui.colors(primary="#1f5f99")
     dark = ui.dark_mode(None)
     with ui.header().classes("top"), ui.element("div").classes("bar-top"):
-        logo = LOGO.format(line="var(--accent)", spot="var(--guess)")
-        ui.html(f'<a class="brand" href="/" aria-label="ukge: start">{logo}ukge</a>', sanitize=False)
+        put("brand.html", logo=markup("logo.svg", line="var(--accent)", spot="var(--guess)"))
         ui.element("div").classes("gap")
         _navigation()
         field = EntityField(service, "Search", lambda name: url("/entity", name=name), compact=True)
@@ -91,10 +81,7 @@ def _navigation() -> None:
 
 def _links(current: str) -> str:
     shown = {"/entity": "/", "/why": "/ask", "/rule": "/rules"}.get(current, current)
-    return "".join(
-        f'<a href="{path}"{" aria-current=page" if path == shown else ""}>{html.escape(name)}</a>'
-        for path, name in NAVIGATION.items()
-    )
+    return markup("navigation.html", pages=NAVIGATION, current=shown)
 
 
 def _theme_button(dark: ui.dark_mode) -> None:
@@ -120,7 +107,7 @@ def _told(service: Service, page: Page) -> Callable[[PageArguments], Awaitable[N
     """Return a page that says what is wrong instead of breaking off."""
 
     async def build(args: PageArguments) -> None:
-        waiting = ui.html('<p class="wait" role="status">Looking…</p>', sanitize=False)
+        waiting = ui.label("Looking…").classes("wait").props("role=status")
         place = ui.element("div")
         while not place.is_deleted:  # whoever asked may have gone to another page meanwhile
             try:
@@ -130,19 +117,18 @@ def _told(service: Service, page: Page) -> Callable[[PageArguments], Awaitable[N
                 if place.is_deleted:
                     return
                 place.clear()
-                waiting.content = f'<p class="wait" role="status">{error.what.capitalize()} are being prepared…</p>'
+                waiting.text = f"{error.what.capitalize()} are being prepared…"
                 await asyncio.sleep(PAUSE)
                 continue
             except UnknownNameError as error:
-                near = "".join(f"<li>{_near(error.kind, name)}</li>" for name in await service.near(error))
-                offered = f'<h3>Near names</h3><ul class="lines">{near}</ul>' if near else ""
-                _say(f"The graph has no {error.kind} {error.name!r}.", offered)
+                near = await service.near(error)
+                _say(f"The graph has no {error.kind} {error.name!r}.", near=near, kind=error.kind)
             except TimeLimitError:
-                _say("That took too long.", "<p class='soft'>Ask for less at once.</p>")
+                _say("That took too long.", "Ask for less at once.")
             except OverloadedError:
-                _say("The service is busy.", "<p class='soft'>Try again in a moment.</p>")
+                _say("The service is busy.", "Try again in a moment.")
             except Problem as error:
-                _say(error.detail, "")
+                _say(error.detail)
             break
         if not waiting.is_deleted:
             waiting.delete()
@@ -150,9 +136,5 @@ def _told(service: Service, page: Page) -> Callable[[PageArguments], Awaitable[N
     return build
 
 
-def _near(kind: str, name: str) -> str:
-    return entity_link(name) if kind == "entity" else text(name)
-
-
-def _say(what: str, more: str) -> None:
-    ui.html(f'<section class="card"><h2>{text(what)}</h2>{more}</section>', sanitize=False)
+def _say(what: str, hint: str = "", near: Sequence[str] = (), kind: str = "") -> None:
+    put("problem.html", what=what, hint=hint, near=near, kind=kind)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from nicegui import PageArguments, ui
+from nicegui import PageArguments
 from nicegui.context import context
 
 from ukge.serve.examples import example_fact
-from ukge.serve.explorer.markup import card, table, text
+from ukge.serve.explorer.markup import put
 from ukge.serve.service import Service
 
 ROUTES = [
@@ -40,16 +40,7 @@ async def build(service: Service, _: PageArguments) -> None:
         f"from ukge.client import Client\n\ngraph = Client({base!r})\n"
         f"graph.rank({head!r}, {relation!r}, k=3).answers\ngraph.explain({head!r}, {relation!r}, {tail!r}).reasons"
     )
-    rows = ([text(method), f'<span class="mono">{text(path)}</span>', text(told)] for method, path, told in ROUTES)
-    ui.html(
-        '<div class="head"><h1>API</h1><span class="soft">the same answers for programs; described in full by '
-        '<a href="/openapi.json" target="_blank">openapi.json</a></span></div><div class="stack">'
-        + card("From a shell", f'<pre class="code">{text(shell)}</pre>')
-        + card("From Python", f'<pre class="code">{text(python)}</pre>')
-        + card("Routes", table([("", False), ("path", False), ("answers", False)], rows))
-        + "</div>",
-        sanitize=False,
-    )
+    put("api.html", shell=shell, python=python, routes=ROUTES)
 
 
 def _quoted(argument: str) -> str:

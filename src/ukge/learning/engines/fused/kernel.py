@@ -14,41 +14,34 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from ukge.compiled import kernel
 from ukge.learning.engines.fused.entities import entities_chunk, relations_chunk, shared_parameters
-from ukge.learning.engines.fused.rows import rows_chunk
+from ukge.learning.engines.fused.rows import rows_chunk, thread_count
 
 
-@nb.njit(cache=True, parallel=True, nogil=True, error_model="numpy")
+@kernel(parallel={"fusion": False}, nogil=True, error_model="numpy")
 def run_batches(  # type: ignore[no-untyped-def]
-    query_code, compare_code, n_batches, batch_sizes, rules_drawn, n_negatives, threads, codes, weights, optimiser,
-    hyper, step, facts, rules, entity, relation, link, moments, prepared, by_entity, by_relation, scratch, losses_out,
-    gradients_only,
+    query_code, compare_code, objective, optimiser, facts, rules, tables, moments, prepared, by_entity, by_relation,
+    scratch,
 ):  # fmt: skip
-    """Run prepared batches one after another; return the number of steps taken so far.
+    """Run all prepared batches one after another.
 
-    With `gradients_only`, nothing is optimised: the gradients of the one batch are written to the moment tables instead
-    (which is how the contract tests look inside). The parallel loops hold one call each, so that little is compiled as
-    parallel code.
+    The parallel loops hold little but calls, so that little is compiled as parallel code. They must not be fused: no
+    thread may begin phase 2 before all have finished phase 1.
     """
-    for batch in range(n_batches):
-        n_facts, n_rules = batch_sizes[batch], rules_drawn[batch]
-        n_rows = n_facts + n_rules
-        step += 1
-        hyper[4] = np.float32(1.0 - float(hyper[1]) ** step)
-        hyper[5] = np.float32(1.0 - float(hyper[2]) ** step)
+    threads, hyper = thread_count(scratch), optimiser.hyper
+    for number in range(len(prepared.n_facts)):
+        steps = optimiser.steps + number + 1
+        hyper[0].correction1 = np.float32(1.0 - float(hyper[0].beta1) ** steps)
+        hyper[0].correction2 = np.float32(1.0 - float(hyper[0].beta2) ** steps)
         for chunk in nb.prange(threads):
             rows_chunk(
-                query_code, compare_code, np.int64(chunk), threads, batch, n_facts, n_rules, n_negatives, codes,
-                weights, facts, rules, entity, relation, link, (optimiser, hyper, moments[0], moments[1]), prepared,
-                scratch,
+                query_code, compare_code, np.int64(chunk), number, objective, optimiser, facts, rules, tables, moments,
+                prepared, scratch,
             )  # fmt: skip
         for chunk in nb.prange(threads):
             entities_chunk(
-                compare_code, np.int64(chunk), threads, batch, n_rows, n_negatives, entity,
-                (optimiser, hyper, moments[0], moments[1]), by_entity, scratch, gradients_only,
-            )  # fmt: skip
-            relations_chunk(np.int64(chunk), threads, batch, by_relation, scratch)
-        shared_parameters(
-            batch, n_rows, optimiser, hyper, relation, link, moments, by_relation, scratch, losses_out, gradients_only
-        )
-    return step
+                compare_code, np.int64(chunk), number, optimiser, tables, moments, prepared, by_entity, scratch
+            )
+            relations_chunk(np.int64(chunk), number, by_relation, scratch)
+        shared_parameters(number, optimiser, tables, moments, prepared, by_relation, scratch)

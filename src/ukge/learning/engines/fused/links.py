@@ -13,12 +13,12 @@ SQUARED, LOGISTIC, MARGIN = range(3)
 
 
 @inlined
-def link_forward(code, g, w, b):  # type: ignore[no-untyped-def]
+def link_forward(link, g):  # type: ignore[no-untyped-def]
     """Return f as the loss sees it: eq. 3, or eq. 4 without its bounds (clamped, its gradient would die)."""
-    if code == LOGISTIC_LINK:
-        return np.float32(1.0) / (np.float32(1.0) + math.exp(-(w * g + b)))
-    if code == RECTIFIER_LINK:
-        return w * g + b
+    if link.code == LOGISTIC_LINK:
+        return np.float32(1.0) / (np.float32(1.0) + math.exp(-(link.w * g + link.b)))
+    if link.code == RECTIFIER_LINK:
+        return link.w * g + link.b
     return g
 
 
@@ -41,23 +41,23 @@ def sigmoid(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def through_link(link_code, slope_f, f, g, w, link_grad, i):  # type: ignore[no-untyped-def]
-    """Turn ∂J/∂f into ∂J/∂g, adding ∂J/∂w and ∂J/∂b to link_grad[i]."""
-    inner = slope_f * link_slope(link_code, f)
-    if link_code == IDENTITY_LINK:
+def through_link(link, slope_f, f, g, to_link, i):  # type: ignore[no-untyped-def]
+    """Turn ∂J/∂f into ∂J/∂g, adding ∂J/∂w and ∂J/∂b to to_link[i]."""
+    inner = slope_f * link_slope(link.code, f)
+    if link.code == IDENTITY_LINK:
         return inner
-    link_grad[i, 0] += inner * g
-    link_grad[i, 1] += inner
-    return inner * w
+    to_link[i, 0] += inner * g
+    to_link[i, 1] += inner
+    return inner * link.w
 
 
 @inlined
-def negative_slope(link_code, loss_code, g, w, b, scale, margin, observed_g, link_grad, i):  # type: ignore[no-untyped-def]
+def negative_slope(link, loss, g, scale, observed_g, to_link, i):  # type: ignore[no-untyped-def]
     """Return the loss of an unseen fact with plausibility g (before `scale`) and ∂J/∂g."""
-    if loss_code == SQUARED:
-        f = link_forward(link_code, g, w, b)
-        return f * f, through_link(link_code, np.float32(2.0) * scale * f, f, g, w, link_grad, i)
-    if loss_code == LOGISTIC:
+    if loss.code == SQUARED:
+        f = link_forward(link, g)
+        return f * f, through_link(link, np.float32(2.0) * scale * f, f, g, to_link, i)
+    if loss.code == LOGISTIC:
         return softplus(g), scale * sigmoid(g)
-    short = margin - observed_g + g
+    short = loss.margin - observed_g + g
     return max(short, np.float32(0.0)), scale if short > 0 else np.float32(0.0)

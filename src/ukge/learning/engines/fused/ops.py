@@ -11,11 +11,20 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba as nb
 import numpy as np
+
+from ukge.compiled import kernel
 
 PRODUCT, COMPLEX_PRODUCT, TRANSLATION, ROTATION, COPY = range(1, 6)
 DOT, L1, L2, MODULUS = range(1, 5)
+QUERIES = {
+    "product": PRODUCT,
+    "complex product": COMPLEX_PRODUCT,
+    "translation": TRANSLATION,
+    "rotation": ROTATION,
+    "copy": COPY,
+}
+COMPARATORS = {"dot": DOT, "l1": L1, "l2": L2, "modulus": MODULUS}
 EPS = np.float32(1e-12)
 
 # NaN and infinity keep their meaning, so that divergence is seen; only the order of sums is free.
@@ -24,7 +33,6 @@ FAST = {"reassoc", "contract", "arcp", "nsz"}
 # slowed a step by half. These functions allocate nothing, and are called from compiled code only: what would make them
 # callable from Python need not be compiled.
 OPTIONS: dict[str, Any] = {
-    "cache": True,
     "fastmath": FAST,
     "nogil": True,
     "error_model": "numpy",
@@ -32,8 +40,8 @@ OPTIONS: dict[str, Any] = {
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
 }
-compiled = nb.njit(**OPTIONS)
-inlined = nb.njit(**OPTIONS, forceinline=True)
+compiled = kernel(**OPTIONS)
+inlined = kernel(**OPTIONS, forceinline=True)
 
 
 def as_type(code: int) -> tuple[int, ...]:
@@ -245,8 +253,9 @@ def push_candidate(code, c, query, k, entity, e, grad, g):  # type: ignore[no-un
 
 
 @inlined
-def compare_four(code, query, k, entity, e0, e1, e2, e3):  # type: ignore[no-untyped-def]
+def compare_four(code, query, k, entity, four):  # type: ignore[no-untyped-def]
     """Return the plausibilities of four candidates for query row k: an inner product then loads the query once."""
+    e0, e1, e2, e3 = four
     if len(code) == DOT:
         a, b, c, f = np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
         for d in range(query.shape[1]):
@@ -265,8 +274,9 @@ def compare_four(code, query, k, entity, e0, e1, e2, e3):  # type: ignore[no-unt
 
 
 @inlined
-def compare_two(code, query, k, entity, e0, e1):  # type: ignore[no-untyped-def]
+def compare_two(code, query, k, entity, two):  # type: ignore[no-untyped-def]
     """Return the plausibilities of two candidates for query row k."""
+    e0, e1 = two
     if len(code) == DOT:
         a, b = np.float32(0.0), np.float32(0.0)
         for d in range(query.shape[1]):
@@ -278,8 +288,10 @@ def compare_two(code, query, k, entity, e0, e1):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def push_query_four(code, c0, c1, c2, c3, query, k, entity, e0, e1, e2, e3, grad, g):  # type: ignore[no-untyped-def]
+def push_query_four(code, coefficients, query, k, entity, four, grad, g):  # type: ignore[no-untyped-def]
     """Do as `push_query` for four candidates: an inner product then loads and stores the gradient once."""
+    c0, c1, c2, c3 = coefficients
+    e0, e1, e2, e3 = four
     if len(code) == DOT:
         for d in range(query.shape[1]):
             grad[g, d] += (c0 * entity[e0, d] + c1 * entity[e1, d]) + (c2 * entity[e2, d] + c3 * entity[e3, d])
@@ -291,8 +303,10 @@ def push_query_four(code, c0, c1, c2, c3, query, k, entity, e0, e1, e2, e3, grad
 
 
 @inlined
-def push_query_two(code, c0, c1, query, k, entity, e0, e1, grad, g):  # type: ignore[no-untyped-def]
+def push_query_two(code, coefficients, query, k, entity, two, grad, g):  # type: ignore[no-untyped-def]
     """Do as `push_query` for two candidates."""
+    c0, c1 = coefficients
+    e0, e1 = two
     if len(code) == DOT:
         for d in range(query.shape[1]):
             grad[g, d] += c0 * entity[e0, d] + c1 * entity[e1, d]
@@ -302,8 +316,10 @@ def push_query_two(code, c0, c1, query, k, entity, e0, e1, grad, g):  # type: ig
 
 
 @inlined
-def weigh_four(table, c0, c1, c2, c3, k0, k1, k2, k3, grad, g, fresh):  # type: ignore[no-untyped-def]
+def weigh_four(table, coefficients, rows, grad, g, fresh):  # type: ignore[no-untyped-def]
     """Add to grad[g], or if it is `fresh` write to it, four rows of a table by their coefficients."""
+    c0, c1, c2, c3 = coefficients
+    k0, k1, k2, k3 = rows
     if fresh:
         for d in range(table.shape[1]):
             grad[g, d] = (c0 * table[k0, d] + c1 * table[k1, d]) + (c2 * table[k2, d] + c3 * table[k3, d])

@@ -5,17 +5,18 @@ Random numbers are a hash of (seed, epoch, place), so a batch is the same whatev
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from ukge.compiled import kernel
 from ukge.learning.engines.fused.ops import OPTIONS, compiled, first_at_least, inlined
+from ukge.learning.engines.fused.records import Triple
 
 TRIES = 16
 DIGIT = 13
 PLACE_BITS = 32
 PLACE_MASK = (1 << PLACE_BITS) - 1
 LOW_BITS = (1 << 32) - 1
-allocating = nb.njit(**{**OPTIONS, "_nrt": True})
+allocating = kernel(**{**OPTIONS, "_nrt": True})
 
 
 @inlined
@@ -41,23 +42,24 @@ def is_observed(keys, key):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def corrupt(kept, relation, is_tail, counter, n, observed, offsets, members, by_degree):  # type: ignore[no-untyped-def]
+def corrupt(kept, relation, is_tail, counter, sampling, members):  # type: ignore[no-untyped-def]
     """Draw one entity for the corrupted place of a fact whose other place holds `kept`.
 
-    With `offsets`, only entities seen at that place of the relation are drawn; otherwise one of `members` in
-    `by_degree` of 2³² cases, and any entity in the others. With `observed` keys, an observed fact is drawn again; where
-    a relation's range is exhausted, the draw moves on to the next entity outside it. Only a head with every entity as
-    an observed tail has no unseen fact to offer, and keeps its last draw.
+    With `members` by relation, only entities seen at that place of the relation are drawn; otherwise one of `members`
+    in `by_degree` of 2³² cases, and any entity in the others. With `observed` keys, an observed fact is drawn again;
+    where a relation's range is exhausted, the draw moves on to the next entity outside it. Only a head with every
+    entity as an observed tail has no unseen fact to offer, and keeps its last draw.
     """
+    n, observed = sampling.n_entities, sampling.observed
     entity = np.int64(0)
     for attempt in range(TRIES):
         bits = mix(counter + np.uint64(attempt) * np.uint64(0xD1B54A32D192ED03))
-        if len(offsets) > 0:
-            first, last = offsets[relation], offsets[relation + 1]
-            entity = np.int64(members[first + below(last - first, bits)])
-        elif bits & np.uint64(LOW_BITS) < by_degree:
+        if len(members.offsets) > 0:
+            first, last = members.offsets[relation], members.offsets[relation + 1]
+            entity = np.int64(members.entities[first + below(last - first, bits)])
+        elif bits & np.uint64(LOW_BITS) < sampling.by_degree:
             # `below` takes the high bits, so that the low ones may decide.
-            entity = np.int64(members[below(len(members), bits)])
+            entity = np.int64(members.entities[below(len(members.entities), bits)])
         else:
             entity = below(n, bits)
         if len(observed) == 0 or is_unseen(kept, relation, is_tail, entity, n, observed):
@@ -70,23 +72,21 @@ def corrupt(kept, relation, is_tail, counter, n, observed, offsets, members, by_
 
 
 @compiled
-def draw_corruptions(  # type: ignore[no-untyped-def]
-    place, head, relation, tail, n_negatives, n, observed, ranges, tails, heads, out
-):  # fmt: skip
+def draw_corruptions(fact, counter, sampling, n_negatives, out, tails, heads):  # type: ignore[no-untyped-def]
     """Draw the corrupted tails of a fact to out[tails:] and its corrupted heads to out[heads:]."""
-    head_offsets, head_members, tail_offsets, tail_members, by_degree = ranges
-    if len(observed) == 0 and len(head_offsets) == 0 and by_degree == 0:
+    n = sampling.n_entities
+    if len(sampling.observed) == 0 and len(sampling.heads.offsets) == 0 and sampling.by_degree == 0:
         # The paper's own way, and what training waits for: no look-ups, no second tries.
         for j in range(n_negatives):
-            even = place + np.uint64(2 * j)
+            even = counter + np.uint64(2 * j)
             out[tails + j] = below(n, mix(even))
             out[heads + j] = below(n, mix(even + np.uint64(1)))
         return
     for j in range(n_negatives):
-        even = place + np.uint64(2 * j)
-        out[tails + j] = corrupt(head, relation, True, even, n, observed, tail_offsets, tail_members, by_degree)
+        even = counter + np.uint64(2 * j)
         odd = even + np.uint64(1)
-        out[heads + j] = corrupt(tail, relation, False, odd, n, observed, head_offsets, head_members, by_degree)
+        out[tails + j] = corrupt(fact.head, fact.relation, True, even, sampling, sampling.tails)
+        out[heads + j] = corrupt(fact.tail, fact.relation, False, odd, sampling, sampling.heads)
 
 
 @compiled
@@ -113,12 +113,13 @@ def radix_pass(source, target, n_keys, shift, mask, counts):  # type: ignore[no-
 
 
 @compiled
-def sort_occurrences(keys, n_keys, bound, pairs, spare, counts):  # type: ignore[no-untyped-def]
-    """Write to `pairs` the occurrences of keys[:n_keys], all below `bound`, in stable order of their keys.
+def sort_occurrences(keys, bound, pairs, spare, counts):  # type: ignore[no-untyped-def]
+    """Write to `pairs` the occurrences of the keys, all below `bound`, in stable order of their keys.
 
     An occurrence is one number, its key above its place: whoever walks them then reads memory in order. Each pass takes
     at most 13 bits.
     """
+    n_keys = len(keys)
     bits = 1
     while (bound - 1) >> bits > 0:
         bits += 1
@@ -134,11 +135,12 @@ def sort_occurrences(keys, n_keys, bound, pairs, spare, counts):  # type: ignore
 
 
 @compiled
-def group_by_key(keys, pairs, n_keys, lone_from, order, rows, starts):  # type: ignore[no-untyped-def]
+def group_by_key(keys, pairs, lone_from, order, rows, starts):  # type: ignore[no-untyped-def]
     """Write the distinct keys in ascending order to `rows` and where each begins in `order`; return how many.
 
     A key that occurs once only, at a place from `lone_from` on, is left out of all that and marked: it becomes ~key.
     """
+    n_keys = len(keys)
     n_rows, kept, begin = 0, 0, 0
     while begin < n_keys:
         key = pairs[begin] >> PLACE_BITS
@@ -164,68 +166,59 @@ def group_by_key(keys, pairs, n_keys, lone_from, order, rows, starts):  # type: 
 
 @allocating
 def prepare_batch(  # type: ignore[no-untyped-def]
-    batch, first, size, permutation, facts, rules, n_rules, n_negatives, n_entities, n_relations, key, observed, ranges,
-    mark_lone, prepared, by_entity, by_relation,
-):  # fmt: skip
+    number, first, epoch, facts, rules, sampling, prepared, by_entity, by_relation
+):
     """Draw the corruptions and ground rules of one batch and index its occurrences.
 
     An occurrence is numbered so: head of row i, tail of row i, corrupted tail (i, j), corrupted head (i, j), where rows
     are the facts followed by the ground rules. With `mark_lone`, a corruption e whose entity occurs nowhere else in the
     batch is written as ~e and left out of the index: whoever scores it may optimise it.
     """
-    fact_head, fact_relation, fact_tail, _ = facts
-    rule_head, rule_relation, rule_tail, _, _ = rules
-    out_facts, out_rules, drawn = prepared
-    start = first + batch * size
-    n_facts = min(size, len(permutation) - start)
+    _, _, size, n_negatives = prepared.drawn.shape
+    start = first + number * size
+    n_facts, n_rules = prepared.n_facts[number], prepared.n_rules[number]
     n_rows = n_facts + n_rules
     n_seen = 2 * n_rows + 2 * n_facts * n_negatives
     entities = np.empty(n_seen, np.int32)
     relations = np.empty(n_rows, np.int32)
     for i in range(n_facts):
-        fact = permutation[start + i]
-        out_facts[batch, i] = fact
-        head, relation, tail = fact_head[fact], fact_relation[fact], fact_tail[fact]
-        entities[i] = head
-        entities[n_rows + i] = tail
-        relations[i] = relation
-        place = key + np.uint64(start + i) * np.uint64(2 * n_negatives)
+        place = epoch.order[start + i]
+        prepared.facts[number, i] = place
+        fact = Triple(facts.head[place], facts.relation[place], facts.tail[place])
+        entities[i], relations[i], entities[n_rows + i] = fact
+        counter = epoch.key + np.uint64(start + i) * np.uint64(2 * n_negatives)
         tails, heads = 2 * n_rows + i * n_negatives, 2 * n_rows + (n_facts + i) * n_negatives
-        draw_corruptions(place, head, relation, tail, n_negatives, n_entities, observed, ranges, tails, heads, entities)
+        draw_corruptions(fact, counter, sampling, n_negatives, entities, tails, heads)
     for i in range(n_rules):
         # A stream of its own: ground rules must not move with the corruptions.
-        pick = below(len(rule_head), mix(mix(key ^ np.uint64(0xA5A5A5A5)) + np.uint64(start + i)))
-        out_rules[batch, i] = pick
-        entities[n_facts + i] = rule_head[pick]
-        entities[n_rows + n_facts + i] = rule_tail[pick]
-        relations[n_facts + i] = rule_relation[pick]
+        pick = below(len(rules.head), mix(mix(epoch.key ^ np.uint64(0xA5A5A5A5)) + np.uint64(start + i)))
+        prepared.rules[number, i] = pick
+        entities[n_facts + i] = rules.head[pick]
+        entities[n_rows + n_facts + i] = rules.tail[pick]
+        relations[n_facts + i] = rules.relation[pick]
     spare = np.empty((2, n_seen), np.int64)
     counts = np.empty((1 << DIGIT) + 1, np.int32)
-    lone_from = 2 * n_rows if mark_lone else n_seen
-    index_occurrences(entities, n_seen, n_entities, lone_from, by_entity, batch, spare, counts)
-    index_occurrences(relations, n_rows, n_relations, n_rows, by_relation, batch, spare, counts)
+    lone_from = 2 * n_rows if sampling.mark_lone else n_seen
+    index_occurrences(entities, sampling.n_entities, lone_from, by_entity, number, spare, counts)
+    index_occurrences(relations, sampling.n_relations, n_rows, by_relation, number, spare, counts)
     for i in range(n_facts):
         for j in range(n_negatives):
-            drawn[batch, 0, i, j] = entities[2 * n_rows + i * n_negatives + j]
-            drawn[batch, 1, i, j] = entities[2 * n_rows + (n_facts + i) * n_negatives + j]
+            prepared.drawn[number, 0, i, j] = entities[2 * n_rows + i * n_negatives + j]
+            prepared.drawn[number, 1, i, j] = entities[2 * n_rows + (n_facts + i) * n_negatives + j]
 
 
 @allocating
-def index_occurrences(keys, n_keys, bound, lone_from, index, batch, spare, counts):  # type: ignore[no-untyped-def]
-    """Fill the (counts, order, rows, starts) index of one batch, as `group_by_key` does."""
-    n_distinct, order, rows, starts = index
-    sort_occurrences(keys, n_keys, bound, spare[0], spare[1], counts)
-    n_distinct[batch] = group_by_key(keys, spare[0], n_keys, lone_from, order[batch], rows[batch], starts[batch])
+def index_occurrences(keys, bound, lone_from, index, number, spare, counts):  # type: ignore[no-untyped-def]
+    """Fill the index of one batch, as `group_by_key` does."""
+    sort_occurrences(keys, bound, spare[0], spare[1], counts)
+    order, rows, starts = index.order[number], index.rows[number], index.starts[number]
+    index.n[number] = group_by_key(keys, spare[0], lone_from, order, rows, starts)
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(nogil=True, error_model="numpy")
 def prepare_batches(  # type: ignore[no-untyped-def]
-    begin, end, first, size, permutation, facts, rules, rules_drawn, n_negatives, n_entities, n_relations, key,
-    observed, ranges, mark_lone, prepared, by_entity, by_relation,
-):  # fmt: skip
-    """Prepare batches begin…end of `size` facts each; batch 0 starts at position `first` of the permutation."""
-    for batch in range(begin, end):
-        prepare_batch(
-            batch, first, size, permutation, facts, rules, rules_drawn[batch], n_negatives, n_entities, n_relations,
-            key, observed, ranges, mark_lone, prepared, by_entity, by_relation,
-        )  # fmt: skip
+    begin, end, first, epoch, facts, rules, sampling, prepared, by_entity, by_relation
+):
+    """Prepare batches begin…end, whose numbers of facts and rules are set; batch 0 starts at place `first`."""
+    for number in range(begin, end):
+        prepare_batch(number, first, epoch, facts, rules, sampling, prepared, by_entity, by_relation)

@@ -1,0 +1,276 @@
+"""`Predictor`: a run, ready to be asked: the one place that confidences, rankings and reasons come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ukge.asking.judges import COVERAGE, EvidenceJudge, Judge, ModelJudge
+from ukge.asking.rank import Answer, Query, Ranking, Seen
+from ukge.asking.search import Everyone, ExactSearch, Searcher
+from ukge.errors import RunError
+from ukge.evidence import Evidence
+from ukge.evidence.place import DIRECTORY
+from ukge.graph.given import Facts, judged, known_ids, query_of
+from ukge.graph.index import FactIndex
+from ukge.graph.queries import AnyIds, Floats
+from ukge.graph.uncertain import UncertainGraph
+from ukge.graph.vocabulary import Ids, Vocabulary
+from ukge.progress.steps import Tell
+from ukge.runs.dataset import dataset_of
+from ukge.runs.directory import Run
+from ukge.runs.learnt import Learnt
+
+if TYPE_CHECKING:
+    from ukge.asking.error_bounds import ErrorBounds
+    from ukge.evidence.doubt import Doubt
+    from ukge.evidence.explain import Explanation
+    from ukge.evidence.features import Features
+    from ukge.graph.dataset import Dataset
+    from ukge.models.model import Model
+    from ukge.settings.config import Config
+
+
+class Predictor:
+    """A run that answers, by its evidence if it has some, else by its model. Made by `open`, or from parts in memory.
+
+    Known is what any part of the run's data holds: training, validation and test facts alike.
+    """
+
+    def __init__(
+        self, dataset: Callable[[], Dataset], *, learnt: Learnt | None = None, evidence: Evidence | None = None
+    ) -> None:
+        if learnt is None and evidence is None:
+            raise RunError("there is neither a model nor evidence to ask")
+        self._dataset = dataset
+        self._learnt = learnt
+        self.evidence = evidence
+
+    @classmethod
+    def open(cls, path: str | Path, data: str | Path | None = None) -> Self:
+        """Open a finished run with its evidence, if it keeps some, or evidence in a directory of its own.
+
+        `data` is where facts are now that the run refers to. What an answer does not need is not read.
+        """
+        place = Path(path)
+        inside = place / DIRECTORY
+        if inside.is_dir() or not (place / "manifest.json").is_file():
+            evidence = Evidence.load(place)
+            return cls(lambda: evidence.dataset, evidence=evidence)
+        run = Run.open(place)
+        return cls(lambda: dataset_of(run, data), learnt=Learnt.load(run))
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The data set of the run."""
+        return self._dataset()
+
+    @property
+    def names(self) -> tuple[Vocabulary, Vocabulary]:
+        """The entity and the relation names."""
+        if self._learnt is not None:
+            return self._learnt.names
+        return self.dataset.entities, self.dataset.relations
+
+    @property
+    def entities(self) -> Vocabulary:
+        """The entity names."""
+        return self.names[0]
+
+    @property
+    def relations(self) -> Vocabulary:
+        """The relation names."""
+        return self.names[1]
+
+    @property
+    def model(self) -> Model:
+        """The run's model, by ids."""
+        if self._learnt is not None:
+            return self._learnt.predictor
+        backbones = self.features().backbones
+        if not backbones:
+            raise RunError("the evidence was fitted without a model")
+        return backbones[0].model
+
+    @property
+    def fitted(self) -> Evidence:
+        """The run's evidence; an error where it has none."""
+        if self.evidence is None:
+            raise RunError("the run has no evidence", hint="Make it: ukge evidence fit RUN")
+        return self.evidence
+
+    @cached_property
+    def known(self) -> FactIndex:
+        """The facts of all parts."""
+        return FactIndex(self.dataset.whole())
+
+    @cached_property
+    def searcher(self) -> Searcher:
+        """What finds candidates: the model, or, for evidence without one, everybody is a candidate."""
+        if self._learnt is None and not self.features().backbones:
+            return Everyone(len(self.entities))
+        return ExactSearch(self.model)
+
+    @cached_property
+    def judge(self) -> Judge:
+        """Who says how confident facts are."""
+        return EvidenceJudge(self.evidence) if self.evidence is not None else ModelJudge(self.model, self._bounds)
+
+    def features(self) -> Features:
+        """Return what the training facts say of facts: that of the evidence, else gathered now, which takes a while."""
+        return self.evidence.features if self.evidence is not None else self._gathered
+
+    @cached_property
+    def _gathered(self) -> Features:
+        from ukge.evidence.backbones import Backbone  # noqa: PLC0415 — mining takes time to load, and most need none
+        from ukge.evidence.gather import gather  # noqa: PLC0415
+
+        own = () if self._learnt is None else (Backbone.of(self._learnt, "model"),)
+        return gather(self.dataset.train, own)
+
+    def _bounds(self) -> ErrorBounds | None:
+        return self._error_bounds
+
+    @cached_property
+    def _error_bounds(self) -> ErrorBounds | None:
+        from ukge.asking.error_bounds import ErrorBounds  # noqa: PLC0415 — evidence has bounds of its own
+
+        return ErrorBounds.of(self.model, self.dataset)
+
+    def predict(self, facts: Any, *, assume_holds: bool = False, count_itself: bool = False) -> Any:
+        """Return the confidence of facts: of one tuple (head, relation, tail) a number, of a frame the frame.
+
+        A fact that the graph holds is judged by the other facts, unless `count_itself`. With `assume_holds` each is
+        taken to be a fact, and asked how confident a one.
+        """
+
+        def values(head: AnyIds, relation: AnyIds, tail: AnyIds) -> Floats:
+            found = self.judge.judge(head, relation, tail, assume_holds=assume_holds, count_itself=count_itself)
+            return found.confidence
+
+        return judged(facts, *self.names, values, "predict")
+
+    def interval(
+        self, facts: Facts, coverage: float = COVERAGE, *, assume_holds: bool = False, count_itself: bool = False
+    ) -> tuple[Floats, Floats]:
+        """Return lower and upper bounds that hold the confidence of the given share of facts, read as by `predict`."""
+        ids = known_ids(facts, *self.names, "interval")
+        found = self.judge.judge(*ids, coverage, assume_holds=assume_holds, count_itself=count_itself)
+        return found.low, found.high
+
+    def rank(
+        self,
+        head: str | None = None,
+        relation: str | None = None,
+        k: int = 10,
+        *,
+        tail: str | None = None,
+        coverage: float = COVERAGE,
+        seen: Seen = "include",
+        among: Sequence[str] | None = None,
+        min_confidence: float = 0.0,
+    ) -> list[Answer]:
+        """Return the k most confident answers to (head, relation, ?) or, with `tail`, to (?, relation, tail).
+
+        Known answers come with all others, not at all with `seen="exclude"`, or alone with "only".
+        """
+        h, r, t = query_of(head, relation, tail, k, *self.names)
+        side, given = ("tail", h) if h is not None else ("head", t)
+        ids = None if among is None else np.unique([self.entities.id(name) for name in among])
+        query = Query(side, int(given or 0), r, k, seen, ids, min_confidence, coverage)  # type: ignore[arg-type]
+        ranking = Ranking(self, query)
+        return ranking.finish(self.searcher.search([ranking.wanted()])[0])
+
+    def explain(
+        self, head: str, relation: str, tail: str, *, coverage: float = COVERAGE, count_itself: bool = False
+    ) -> Explanation:
+        """Return why a fact, by name, has its confidence.
+
+        With evidence the reasons add up to it. Without, they are what the graph holds that fits the fact.
+        """
+        from ukge.evidence.explain import explain, explain_unfitted  # noqa: PLC0415 — a use of its own
+
+        if self.evidence is not None:
+            told = explain(self.evidence, head, relation, tail, coverage=coverage, count_itself=count_itself)
+        else:
+            ids = known_ids((head, relation, tail), *self.names, "explain")
+            own = self.judge.judge(*ids, coverage)
+            interval = None if np.isnan(own.low[0]) else (float(own.low[0]), float(own.high[0]))
+            told = explain_unfitted(self._gathered, ids, float(own.confidence[0]), interval, coverage)
+        stored = self.known.stored(*known_ids((head, relation, tail), *self.names, "explain"))[0]
+        return told.storing(None if np.isnan(stored) else float(stored))
+
+    def complete(
+        self,
+        *,
+        relations: Sequence[str] | None = None,
+        heads: Sequence[str] | None = None,
+        tails: Sequence[str] | None = None,
+        min_confidence: float = 0.5,
+        k: int = 100,
+        typed: bool = True,
+        seen: Sequence[UncertainGraph] = (),
+        tell: Tell | None = None,
+    ) -> UncertainGraph:
+        """Return the k unseen facts of the highest confidence, best first; see `ukge.asking.complete`."""
+        from ukge.asking.complete import complete  # noqa: PLC0415 — other questions need none of it
+
+        found = complete(
+            self,
+            relations=relations,
+            heads=heads,
+            tails=tails,
+            min_confidence=min_confidence,
+            k=k,
+            typed=typed,
+            seen=seen,
+            tell=tell,
+        )
+        return found.facts
+
+    def doubt(self, k: int = 100, *, relations: list[str] | None = None, tell: Tell | None = None) -> list[Doubt]:
+        """Return the k observed facts whose stored confidence the other facts contradict most, worst first."""
+        from ukge.evidence.doubt import doubt  # noqa: PLC0415 — it grows trees
+
+        return doubt(self.features(), k=k, relations=relations, tell=tell)
+
+    def columns(
+        self, head: Ids, relation: Ids, tail: Ids, *, coverage: float = COVERAGE, reasons: bool = True
+    ) -> dict[str, Any]:
+        """Return the columns confidence, low, high and, if asked for and fitted, the top reason of facts by ids."""
+        found = self.judge.judge(head, relation, tail, coverage)
+        columns: dict[str, Any] = {"confidence": found.confidence}
+        if self.judge.bounds != "nothing":
+            columns |= {"low": found.low, "high": found.high}
+        if reasons and self.evidence is not None:
+            from ukge.evidence.explain import top_reasons  # noqa: PLC0415 — a use of its own
+
+            facts = UncertainGraph.from_ids(head, relation, tail, np.zeros(len(head)), *self.names)
+            columns["reason"] = [each.sentence for each in top_reasons(self.evidence, facts)]
+        return columns
+
+    @property
+    def config(self) -> Config:
+        """The settings of the run's model, where it is asked without evidence."""
+        if self._learnt is None:
+            raise RunError("evidence was opened without the settings of its models")
+        return self._learnt.trained.config
+
+    def is_known(self, head: AnyIds, relation: AnyIds, tail: AnyIds) -> npt.NDArray[np.bool_]:
+        """Return which facts some part of the data holds, in these words or in those of an inverse relation."""
+        found = self.known.known(head, relation, tail)
+        for one, other in self.dataset.inverses:
+            for own, inverse in ((one, other), (other, one)):
+                rows = np.flatnonzero(relation == self.relations.index[own])
+                said = np.full(len(rows), self.relations.index[inverse])
+                found[rows] |= self.known.known(tail[rows], said, head[rows])
+        return found
+
+    def __repr__(self) -> str:
+        by = "evidence" if self.evidence is not None else "its model"
+        return f"Predictor({self.dataset.name}: {len(self.known):,} known facts, judged by {by})"

@@ -1,0 +1,130 @@
+"""The facts that a run was made from, kept in it: what it is judged by, explained with and served from, wherever it is.
+
+data/train.parquet  val.parquet  test.parquet     head, relation, tail (ids), confidence, and the source if one is known
+data/negatives.parquet                            negative links of the test set, if the data came with some
+data/queries.parquet                              head, relation of the ranking task, if the data came with some
+
+Runs beside each other that were made from the same facts share the files (hard links). Facts that came prepared for
+several machines are too large to be kept twice: the run refers to them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ukge.errors import RunError
+from ukge.graph.arrow import to_numpy
+from ukge.graph.dataset import Dataset
+from ukge.graph.uncertain import UncertainGraph
+from ukge.graph.vocabulary import Vocabulary
+from ukge.storage.files import DAMAGED, sha256, temporary_beside
+
+FOLDER = "data"
+PARTS = ("train", "val", "test", "negatives")
+QUERIES = "queries"
+TRAIN = f"{FOLDER}/train.parquet"
+FILES = tuple(f"{FOLDER}/{name}.parquet" for name in (*PARTS, QUERIES))
+
+
+def keep_facts(run: Path, dataset: Dataset) -> None:
+    """Write the facts of a data set into a run directory, or link those of a run beside it that has the same."""
+    from pyarrow.parquet import write_table  # noqa: PLC0415 — who asks a run need not write
+
+    folder = run / FOLDER
+    folder.mkdir(exist_ok=True)
+    graphs = {**dataset.parts, "negatives": dataset.negatives}
+    tables = {name: graph.facts(names=False) for name, graph in graphs.items() if graph is not None}
+    if dataset.queries is not None:
+        tables[QUERIES] = pa.table({"head": dataset.queries[:, 0], "relation": dataset.queries[:, 1]})
+    for name, table in tables.items():
+        write_table(table, folder / f"{name}.parquet", compression="zstd", write_page_checksum=True)
+    _share(run)
+
+
+def _share(run: Path) -> None:
+    """Put links in the place of files that a run beside this one has too."""
+    own = {name: sha256(run / name) for name in FILES if (run / name).is_file()}
+    for other in run.resolve().parent.glob("*/manifest.json"):
+        try:
+            listed = json.loads(other.read_text(encoding="utf-8"))["files"]
+            same = [name for name, digest in own.items() if listed.get(name) == digest]
+            for name in same:
+                _replace_by_link(other.parent / name, run / name, own.pop(name))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            continue
+        if not own:
+            return
+
+
+def _replace_by_link(source: Path, target: Path, digest: str) -> None:
+    if sha256(source) != digest:
+        return
+    temporary = temporary_beside(target)
+    os.link(source, temporary)
+    os.replace(temporary, target)
+
+
+class KeptFacts:
+    """The facts in a run directory; a part is read when it is asked for. `Run.open` has checked the files."""
+
+    def __init__(
+        self,
+        run: Path,
+        entities: Vocabulary,
+        relations: Vocabulary,
+        undirected: tuple[str, ...] = (),
+        inverses: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        self._folder = run / FOLDER
+        self._names = entities, relations
+        self._undirected, self._inverses = undirected, inverses
+
+    def part(self, name: str) -> UncertainGraph | None:
+        """Return the facts of a part, None where the run keeps none."""
+        table = self._read(name)
+        if table is None:
+            return None
+        head, relation, tail = (_numbers(table, each) for each in ("head", "relation", "tail"))
+        confidence = _numbers(table, "confidence")
+        source = table["source"] if "source" in table.column_names else None
+        graph = UncertainGraph.from_ids(head, relation, tail, confidence, *self._names, source=source)
+        return graph.taken_as_undirected(self._undirected) if self._undirected else graph
+
+    def needed(self, name: str) -> UncertainGraph:
+        """Return the facts of a part that every run keeps."""
+        found = self.part(name)
+        if found is None:
+            raise RunError(f"{self._folder / name}.parquet is missing", hint=DAMAGED)
+        return found
+
+    def dataset(self, name: str) -> Dataset:
+        """Return all parts as a data set."""
+        train, val, test = (self.needed(part) for part in ("train", "val", "test"))
+        queries = self._read(QUERIES)
+        pairs = None
+        if queries is not None:
+            pairs = np.stack([_numbers(queries, each) for each in ("head", "relation")], axis=1).astype(np.int32)
+        negatives = self.part("negatives")
+        return Dataset(name, train, val, test, negatives=negatives, queries=pairs, inverses=self._inverses)
+
+    def _read(self, name: str) -> pa.Table | None:
+        from pyarrow.parquet import ParquetFile  # noqa: PLC0415 — a model alone can be asked without facts
+
+        file = self._folder / f"{name}.parquet"
+        if not file.is_file():
+            return None
+        try:
+            return ParquetFile(file, page_checksum_verification=True).read()
+        except (pa.ArrowInvalid, OSError) as error:
+            raise RunError(f"{file} is damaged: {error}", hint=DAMAGED) from None
+
+
+def _numbers(table: pa.Table, column: str) -> npt.NDArray[Any]:
+    return to_numpy(table[column].combine_chunks())
