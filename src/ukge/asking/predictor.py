@@ -18,7 +18,7 @@ from ukge.evidence import Evidence
 from ukge.evidence.place import DIRECTORY
 from ukge.graph.given import Facts, judged, known_ids, query_of
 from ukge.graph.index import FactIndex
-from ukge.graph.queries import AnyIds, Floats
+from ukge.graph.queries import AnyIds, Floats, Side
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids, Vocabulary
 from ukge.progress.steps import Tell
@@ -180,9 +180,10 @@ class Predictor:
         Known answers come with all others, not at all with `seen="exclude"`, or alone with "only".
         """
         h, r, t = query_of(head, relation, tail, k, *self.names)
-        side, given = ("tail", h) if h is not None else ("head", t)
+        side: Side = "head" if h is None else "tail"
+        given = t if h is None else h
         ids = None if among is None else np.unique([self.entities.id(name) for name in among])
-        query = Query(side, int(given or 0), r, k, seen, ids, min_confidence, coverage)  # type: ignore[arg-type]
+        query = Query(side, int(given or 0), r, k, seen, ids, min_confidence, coverage)
         ranking = Ranking(self, query)
         return ranking.finish(self.searcher.search([ranking.wanted()])[0])
 
