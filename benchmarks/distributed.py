@@ -87,8 +87,8 @@ def resident(process: psutil.Popen) -> int:
 
 
 def judge(run: Path, cost: Cost) -> Judged:
-    from ukge.evaluation.bootstrap import Bootstrap
     from ukge.evaluation.evaluate import measure, prepare
+    from ukge.evaluation.metric import Bootstrap
     from ukge.evaluation.protocols import Settings
     from ukge.runs.opened import open_run
 

@@ -34,9 +34,9 @@ import numpy.typing as npt
 
 from ukge.cli.console import fail
 from ukge.errors import UkgeError
-from ukge.evaluation.bootstrap import Bootstrap
 from ukge.evaluation.classification import Classification, classification
 from ukge.evaluation.evaluate import evaluate, prepare
+from ukge.evaluation.metric import Bootstrap
 from ukge.evaluation.protocols import Settings
 from ukge.evaluation.tasks import ClassificationTask, LinkTask, RankingTask, Task
 from ukge.evidence import Evidence, EvidenceSettings

@@ -40,8 +40,7 @@ def rank_with_ukge(data: str, weights: str, _batch: int, _facts: int) -> dict[st
     """Return the seconds and the metrics of ours."""
     import numpy as np
 
-    from ukge.evaluation.link_prediction import link_metrics
-    from ukge.evaluation.ranked_facts import RankedFacts
+    from ukge.evaluation.ranking import RankedFacts, link_metrics
     from ukge.graph.catalogue import open_dataset
     from ukge.graph.index import FactIndex
     from ukge.graph.queries import SIDES

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from scipy.stats import rankdata
 
 from ukge.evaluation.confidence import confidence_errors
-from ukge.evaluation.ndcg import ndcg, per_query_ndcg
-from ukge.evaluation.ranks import query_ranks, ranks_in
+from ukge.evaluation.ranking import Ranks, ndcg, per_query_ndcg, ranks_of
 from ukge.graph.index import FactIndex
+from ukge.graph.queries import Answers, AnyIds, Numbers, Queries
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
 from ukge.graph.uncertain import concat
@@ -25,6 +27,29 @@ def test_errors_by_hand() -> None:
     assert errors.mae == pytest.approx(0.4)
 
 
+@dataclass
+class Table:
+    """Scores of every entity, by head."""
+
+    scores: Numbers
+
+    @property
+    def n_entities(self) -> int:
+        return int(self.scores.shape[1])
+
+    def tail_scores(self, head: AnyIds, relation: AnyIds) -> Numbers:
+        return self.scores[head]
+
+    def head_scores(self, relation: AnyIds, tail: AnyIds) -> Numbers:
+        raise NotImplementedError
+
+
+def ranks_in(scores: Numbers, row: AnyIds, entity: AnyIds, known: Answers | None = None) -> Ranks:
+    """Return where entities stand in rows of scores; the known ones of a row do not count."""
+    queries = Queries.of("tail", np.arange(len(scores)), np.zeros(len(scores), dtype=np.int32))
+    return ranks_of(Table(scores), queries, row, entity, known or Answers.none(len(scores))).filtered
+
+
 def test_ties_get_the_mean_rank() -> None:
     scores = np.array([[3.0, 1.0, 3.0, 2.0, 3.0]], dtype=np.float32)
     ranks = ranks_in(scores, np.zeros(5, np.int64), np.arange(5))
@@ -34,7 +59,7 @@ def test_ties_get_the_mean_rank() -> None:
 def test_ranks_agree_with_scipy() -> None:
     rng = np.random.default_rng(0)
     scores = rng.integers(0, 9, (20, 50)).astype(np.float32)
-    row, entity = rng.integers(20, size=100), rng.integers(50, size=100)
+    row, entity = np.sort(rng.integers(20, size=100)), rng.integers(50, size=100)
     expected = [rankdata(-scores[r])[e] for r, e in zip(row, entity, strict=True)]
     np.testing.assert_array_equal(ranks_in(scores, row, entity), expected)
 
@@ -45,7 +70,8 @@ def test_filtered_ranks_agree_with_leaving_the_others_out() -> None:
     row, entity = np.arange(10), rng.integers(30, size=10)
     skips = [np.unique(rng.integers(30, size=6)) for _ in range(10)]
     offsets = np.concatenate([[0], np.cumsum([len(s) for s in skips])])
-    found = ranks_in(scores, row, entity, offsets, np.concatenate(skips))
+    known = np.concatenate(skips).astype(np.int32)
+    found = ranks_in(scores, row, entity, Answers(offsets, known, np.zeros(len(known))))
     for i in range(10):
         left = np.setdiff1d(np.arange(30), np.setdiff1d(skips[i], [entity[i]]))
         expected = rankdata(-scores[i][left])[np.flatnonzero(left == entity[i])[0]]
@@ -61,9 +87,9 @@ def test_blocks_of_queries_change_nothing(monkeypatch: pytest.MonkeyPatch) -> No
     rng = np.random.default_rng(2)
     scores = rng.random((40, 25)).astype(np.float32)
     query, entity = np.sort(rng.integers(40, size=80)), rng.integers(25, size=80)
-    whole = query_ranks(lambda b: scores[b], 40, 25, query, entity)
-    monkeypatch.setattr("ukge.evaluation.ranks.BLOCK_BYTES", 25 * 4 * 3)
-    np.testing.assert_array_equal(whole, query_ranks(lambda b: scores[b], 40, 25, query, entity))
+    whole = ranks_in(scores, query, entity)
+    monkeypatch.setattr("ukge.evaluation.ranking.BLOCK_BYTES", 25 * 4 * 3)
+    np.testing.assert_array_equal(whole, ranks_in(scores, query, entity))
 
 
 def test_ndcg_by_hand() -> None:
@@ -153,7 +179,5 @@ def test_a_repeated_fact_has_one_gain_in_validation_and_in_evaluation(prepared: 
     assert found == metrics.get("ndcg")(swapped).measure(model)
     queries = FactIndex(validation.val).queries()
     gains = FactIndex(concat([twice.train, twice.val])).answers(queries)
-    ranks = query_ranks(
-        lambda block: queries[block].scores(model), len(queries), model.n_entities, gains.query, gains.entity
-    )
+    ranks = ranks_of(model, queries, gains.query, gains.entity, Answers.none(len(queries))).raw
     assert found == pytest.approx(ndcg(ranks, gains.confidence, gains.query).linear)

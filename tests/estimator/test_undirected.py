@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from ukge import UKGE, open_dataset
-from ukge.evaluation.bootstrap import Bootstrap
 from ukge.evaluation.evaluate import evaluate, prepare
+from ukge.evaluation.metric import Bootstrap
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.undirected import take_undirected
 from ukge.graph.writers import write

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from ukge.errors import ConfigError
-from ukge.evaluation import bootstrap as module
-from ukge.evaluation.bootstrap import Bootstrap, Means
-from ukge.evaluation.calibration import RankCorrelation
+from ukge.evaluation import metric as module
 from ukge.evaluation.classification import classification_sample
-from ukge.evaluation.link_prediction import link_sample
-from ukge.evaluation.metric import Interval
+from ukge.evaluation.confidence import RankCorrelation
+from ukge.evaluation.metric import Bootstrap, Interval, Means
+from ukge.evaluation.ranking import link_sample
 
 
 def ratio(left: np.ndarray, right: np.ndarray) -> Means:

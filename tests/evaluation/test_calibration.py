@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from ukge.evaluation.calibration import (
+from ukge.evaluation.confidence import (
     RankCorrelation,
     calibration,
     calibration_sample,

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 from tests.evaluation.table_predictor import TablePredictor
 
-from ukge.evaluation.link_prediction import HITS, link_metrics
 from ukge.evaluation.metric import metrics_of
-from ukge.evaluation.ranked_facts import RankedFacts
+from ukge.evaluation.ranking import HITS, RankedFacts, link_metrics
 from ukge.graph.dataset import Dataset
 from ukge.graph.index import FactIndex
 from ukge.graph.queries import SIDES, Queries, Side
@@ -69,7 +68,7 @@ def test_memory_is_bounded_and_changes_nothing(
         largest = max(largest, scores.nbytes)
         return scores
 
-    monkeypatch.setattr("ukge.evaluation.ranks.BLOCK_BYTES", 3 * 4 * predictor.n_entities)
+    monkeypatch.setattr("ukge.evaluation.ranking.BLOCK_BYTES", 3 * 4 * predictor.n_entities)
     monkeypatch.setattr(predictor, "tail_scores", watched)
     for found, expected in zip(ranked(predictor, dataset.test, dataset.whole(), "tail"), whole, strict=True):
         np.testing.assert_array_equal(found, expected)

@@ -9,7 +9,7 @@ from sklearn.metrics import ndcg_score
 from tests.evaluation.table_predictor import TablePredictor
 
 from ukge.evaluation.evaluate import prepare
-from ukge.evaluation.ndcg import ndcg, per_query_ndcg
+from ukge.evaluation.ranking import ndcg, per_query_ndcg
 from ukge.evaluation.tasks import RankingTask
 from ukge.graph.dataset import Dataset
 from ukge.graph.index import FactIndex

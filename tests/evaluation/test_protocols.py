@@ -11,11 +11,10 @@ from tests.evaluation.table_predictor import TablePredictor
 
 from ukge.errors import ConfigError, DataError
 from ukge.evaluation.baselines import baseline_predictors
-from ukge.evaluation.bootstrap import Bootstrap
 from ukge.evaluation.evaluate import Evaluation, evaluate, prepare
-from ukge.evaluation.predictions import Predictor
+from ukge.evaluation.metric import Bootstrap
 from ukge.evaluation.protocols import Settings, protocols
-from ukge.evaluation.tasks import ClassificationTask, ConfidenceTask, LinkTask, RankingTask
+from ukge.evaluation.tasks import ClassificationTask, ConfidenceTask, LinkTask, Predictor, RankingTask
 from ukge.graph.audit import audit
 from ukge.graph.catalogue import open_dataset
 from ukge.graph.dataset import Dataset

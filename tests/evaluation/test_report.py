@@ -16,10 +16,9 @@ from rich.console import Console
 from tests.evaluation.table_predictor import TablePredictor
 
 from ukge.errors import ConfigError, DataError
-from ukge.evaluation.bootstrap import Bootstrap
 from ukge.evaluation.breakdown import by_query_size, errors_by_band, errors_by_relation
 from ukge.evaluation.evaluate import Evaluation, evaluate, prepare
-from ukge.evaluation.metric import Figure, Interval, Metric
+from ukge.evaluation.metric import Bootstrap, Figure, Interval, Metric
 from ukge.evaluation.protocols import Plan, Settings
 from ukge.evaluation.report import write_report
 from ukge.evaluation.tables import is_best, render
@@ -133,8 +132,8 @@ def test_without_matplotlib_the_extra_is_named(
     dataset: Dataset, predictor: TablePredictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan, found = run(dataset, predictor, "positives")
-    monkeypatch.delitem(sys.modules, "ukge.evaluation.report.pictures", raising=False)
-    monkeypatch.delattr("ukge.evaluation.report.pictures", raising=False)
+    monkeypatch.delitem(sys.modules, "ukge.evaluation.pictures", raising=False)
+    monkeypatch.delattr("ukge.evaluation.pictures", raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ConfigError, match=r"ukge\[report\]"):
         write_report(tmp_path / "r", found, plan, predictor, "mine")

@@ -16,14 +16,12 @@ from tests.evaluation.table_predictor import TablePredictor
 
 from ukge.cli.console import as_flag
 from ukge.evaluation.baselines import baseline_predictors
-from ukge.evaluation.bootstrap import Bootstrap
-from ukge.evaluation.evaluate import Evaluation, Row, evaluate, prepare
-from ukge.evaluation.metric import Figure, Interval, Metric
+from ukge.evaluation.evaluate import Evaluation, Row, Verdict, evaluate, prepare, verdicts
+from ukge.evaluation.metric import Bootstrap, Figure, Interval, Metric
 from ukge.evaluation.protocols import Settings
 from ukge.evaluation.report import write_report
 from ukge.evaluation.tables import columns, render
 from ukge.evaluation.tasks import Table
-from ukge.evaluation.verdicts import Verdict, verdicts
 from ukge.graph.dataset import Dataset
 
 

@@ -15,8 +15,8 @@ from tests.evidence.conftest import asked
 from typer.testing import CliRunner
 
 from ukge.errors import ConfigError, DataError, RunError
-from ukge.evaluation.bootstrap import Bootstrap
 from ukge.evaluation.evaluate import evaluate, prepare
+from ukge.evaluation.metric import Bootstrap
 from ukge.evaluation.protocols import Settings
 from ukge.evidence import Evidence, EvidenceSettings
 from ukge.evidence.candidates import propose

@@ -15,12 +15,12 @@ from jinja2 import UndefinedError
 from tests.evaluation.table_predictor import TablePredictor
 
 import ukge
-from ukge.evaluation.bootstrap import Bootstrap
 from ukge.evaluation.case_study import Case, Tail
 from ukge.evaluation.evaluate import evaluate, prepare
+from ukge.evaluation.metric import Bootstrap
 from ukge.evaluation.protocols import Settings
-from ukge.evaluation.report.page import Picture
-from ukge.evaluation.report.page import render as report_page
+from ukge.evaluation.report import Picture
+from ukge.evaluation.report import render as report_page
 from ukge.evidence.explain import Explanation
 from ukge.evidence.reasons import Reason
 from ukge.graph.audit import audit

@@ -137,8 +137,8 @@ def _judge(console: Console, dataset: Dataset, model: UKGE) -> tuple[Plan, Evalu
     """Print the three tasks beside two trivial baselines."""
     from rich.table import Table
 
-    from ukge.evaluation.bootstrap import Bootstrap
     from ukge.evaluation.evaluate import evaluate, prepare
+    from ukge.evaluation.metric import Bootstrap
     from ukge.evaluation.protocols import Settings
     from ukge.evaluation.tables import header
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ukge.evaluation.evaluate import Evaluation
-    from ukge.evaluation.predictions import Predictor
     from ukge.evaluation.protocols import Plan
+    from ukge.evaluation.tasks import Predictor
     from ukge.runs.opened import OpenedRun
 
 Protocol = Annotated[
@@ -128,8 +128,8 @@ def _evidence_of(opened: OpenedRun, protocol: str) -> Predictor:
 
 
 def _judged(plan: Plan, predictors: Mapping[str, Predictor], replicates: int, seed: int) -> Evaluation:
-    from ukge.evaluation.bootstrap import Bootstrap
     from ukge.evaluation.evaluate import evaluate as evaluate_plan
+    from ukge.evaluation.metric import Bootstrap
     from ukge.progress.bars import WorkProgress
 
     with WorkProgress(err()) as progress:

@@ -9,7 +9,7 @@ from ukge.distributed.checkpoints import Checkpoints
 from ukge.distributed.engine import DistributedEngine
 from ukge.distributed.export import export_weights, exported
 from ukge.distributed.predictor import ShardedPredictor
-from ukge.evaluation.predictions import Predictor
+from ukge.evaluation.tasks import Predictor
 from ukge.learning.validation import Metric, metrics
 from ukge.models.parameters import Parameters
 from ukge.runs.directory import Progress, Run

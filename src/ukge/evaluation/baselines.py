@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from ukge.evaluation.predictions import Predictor
+from ukge.evaluation.tasks import Predictor
 from ukge.graph.audit.baselines import WITH_NEGATIVES, relation_means, relation_medians, twin_confidence
 from ukge.graph.index import FactIndex
 from ukge.graph.queries import AnyIds, Floats, Numbers, Queries

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ukge.errors import ConfigError
-from ukge.evaluation.predictions import Predictor
+from ukge.evaluation.tasks import Predictor
 from ukge.graph.dataset import Dataset
 from ukge.graph.index import FactIndex
 from ukge.graph.queries import Answers, Queries

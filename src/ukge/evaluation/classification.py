@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import DataError
-from ukge.evaluation.bootstrap import Means, Measured
-from ukge.evaluation.metric import metric
+from ukge.evaluation.metric import Means, Measured, metric
 from ukge.graph.queries import Floats, Numbers
 
 Flags = npt.NDArray[np.bool_]

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from ukge.errors import DataError
-from ukge.evaluation.ranked_facts import RankedFacts
+from ukge.evaluation.ranking import RankedFacts
 from ukge.evaluation.tasks import (
     LINK_COLUMNS,
     ClassificationTask,

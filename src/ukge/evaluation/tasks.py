@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
-from ukge.evaluation.bootstrap import Bootstrap, Sample
-from ukge.evaluation.calibration import Calibration, RankCorrelation, calibration_sample
 from ukge.evaluation.classification import (
     Classification,
     PrecisionRecall,
@@ -17,17 +16,30 @@ from ukge.evaluation.classification import (
     classification_sample,
     precision_recall,
 )
-from ukge.evaluation.confidence import ConfidenceErrors, error_sample
-from ukge.evaluation.link_prediction import LinkMetrics, link_sample
-from ukge.evaluation.metric import Figure, Metric, figures_of, metrics_of
-from ukge.evaluation.ndcg import Ndcg, ndcg_sample, per_query_ndcg
-from ukge.evaluation.predictions import ConfidencePredictor, Predictor
-from ukge.evaluation.ranked_facts import RankedFacts
-from ukge.evaluation.ranks import Ranks, RawAndFiltered, filtered_ranks
-from ukge.graph.queries import SIDES, Answers, Floats, Numbers, Queries, Ranker, Side
+from ukge.evaluation.confidence import Calibration, ConfidenceErrors, RankCorrelation, calibration_sample, error_sample
+from ukge.evaluation.metric import Bootstrap, Figure, Sample, figures_of, metrics_of
+from ukge.evaluation.ranking import (
+    LinkMetrics,
+    Ndcg,
+    RankedFacts,
+    Ranks,
+    RawAndFiltered,
+    link_sample,
+    ndcg_sample,
+    per_query_ndcg,
+    ranks_of,
+)
+from ukge.graph.queries import SIDES, Answers, AnyIds, Floats, Numbers, Queries, Ranker, Side
 from ukge.graph.uncertain import UncertainGraph
 
 BOTH = "both"
+
+
+class Predictor(Ranker, Protocol):
+    """What is evaluated: says how confident it is of facts, and scores all entities for a query, by id."""
+
+    def confidence(self, head: AnyIds, relation: AnyIds, tail: AnyIds) -> Numbers:
+        """Return the predicted confidence of each fact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +82,7 @@ class ConfidenceTask(Task):
         self.facts = facts
         self.tables = (Table("confidence", f"Confidence prediction: {title}", judged_by=("mse",)),)
 
-    def predict(self, predictor: ConfidencePredictor) -> Numbers:
+    def predict(self, predictor: Predictor) -> Numbers:
         """Return the predicted confidence of each fact."""
         return predictor.confidence(self.facts.head, self.facts.relation, self.facts.tail)
 
@@ -107,8 +119,9 @@ class ErrorsApart(Task):
         for part, facts in self.parts.items():
             predicted = predictor.confidence(facts.head, facts.relation, facts.tail)
             sample = error_sample(predicted, facts.confidence)
-            errors = _figures(ConfidenceErrors, sample, bootstrap)
-            figures += [Figure(_renamed(each.metric, part), each.value, each.interval) for each in errors]
+            for each in _figures(ConfidenceErrors, sample, bootstrap):
+                named = replace(each.metric, name=f"{each.metric.name}_{part}", title=f"{each.metric.title} {part}")
+                figures.append(replace(each, metric=named))
         return {"confidence_apart": tuple(figures)}
 
 
@@ -121,14 +134,7 @@ class RankingTask(Task):
 
     def ranks(self, ranker: Ranker) -> Ranks:
         """Return the rank of each tail that has a gain, among the entities that are not excluded."""
-        return filtered_ranks(
-            lambda block: self.queries[block].scores(ranker),
-            ranker.n_entities,
-            self.gains.query,
-            self.gains.entity,
-            self.excluded.offsets,
-            self.excluded.entity,
-        ).filtered
+        return ranks_of(ranker, self.queries, self.gains.query, self.gains.entity, self.excluded).filtered
 
     def by_query(self, ranker: Ranker) -> tuple[Floats, Floats]:
         """Return for each query that has a gain how many tails it has, and its linear nDCG."""
@@ -158,11 +164,11 @@ class ClassificationTask(Task):
         sample = classification_sample(found, self.facts.confidence > self.tau)
         return {"classification": _figures(Classification, sample, bootstrap)}
 
-    def curve(self, predictor: ConfidencePredictor) -> PrecisionRecall:
+    def curve(self, predictor: Predictor) -> PrecisionRecall:
         """Return the precision–recall curve over thresholds of the predicted confidence."""
         return precision_recall(self._predict(predictor), self.facts.confidence > self.tau)
 
-    def _predict(self, predictor: ConfidencePredictor) -> Numbers:
+    def _predict(self, predictor: Predictor) -> Numbers:
         return predictor.confidence(self.facts.head, self.facts.relation, self.facts.tail)
 
 
@@ -218,12 +224,6 @@ _SIDE_TITLES = {BOTH: "mean of both sides", "tail": "tail side (h, r, ?)", "head
 
 def _figures(kind: type, sample: Sample, bootstrap: Bootstrap) -> tuple[Figure, ...]:
     return figures_of(kind, sample.point(), sample.intervals(bootstrap))
-
-
-def _renamed(metric: Metric, part: str) -> Metric:
-    return Metric(
-        f"{metric.name}_{part}", f"{metric.title} {part}", metric.higher_is_better, metric.ties, metric.digits
-    )
 
 
 LINK_COLUMNS = tuple(each.name for each in metrics_of(LinkMetrics) if not each.name.endswith(("_20", "_40")))

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ukge.evaluation.predictions import Predictor
+from ukge.evaluation.tasks import Predictor
 from ukge.learning.engines.base import Engine
 from ukge.models.assemble import as_model
 from ukge.models.parameters import Parameters

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ukge.evaluation.confidence import confidence_errors
-from ukge.evaluation.ndcg import ndcg
-from ukge.evaluation.predictions import Predictor
-from ukge.evaluation.ranked_facts import RankedFacts
-from ukge.evaluation.ranks import query_ranks
+from ukge.evaluation.ranking import RankedFacts, ndcg, ranks_of
+from ukge.evaluation.tasks import Predictor
 from ukge.graph.index import FactIndex
 from ukge.graph.negatives import negative_links
-from ukge.graph.queries import SIDES, Numbers, Queries
+from ukge.graph.queries import SIDES, Answers, Numbers, Queries
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.registry import Registry
 
@@ -134,9 +132,7 @@ class NdcgMetric(Metric):
     def measure(self, model: Predictor) -> float:
         """Return the mean linear nDCG."""
         queries, gains = self.queries, self.gains
-        ranks = query_ranks(
-            lambda block: queries[block].scores(model), len(queries), model.n_entities, gains.query, gains.entity
-        )
+        ranks = ranks_of(model, queries, gains.query, gains.entity, Answers.none(len(queries))).raw
         return ndcg(ranks, gains.confidence, gains.query).linear
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ukge.evaluation.bootstrap import Bootstrap
 from ukge.evaluation.case_study import CASES, informative_queries
 from ukge.evaluation.evaluate import evaluate, prepare
+from ukge.evaluation.metric import Bootstrap
 from ukge.evaluation.protocols import Plan, Settings
 from ukge.graph.catalogue import BENCHMARKS, open_dataset
 from ukge.graph.dataset import Dataset

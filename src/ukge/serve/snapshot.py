@@ -14,7 +14,7 @@ from ukge.asking.error_bounds import negatives_like
 from ukge.asking.predictor import Predictor
 from ukge.asking.search import ExactSearch, Searcher
 from ukge.errors import DataError
-from ukge.evaluation.calibration import Calibration, Reliability, calibration, reliability
+from ukge.evaluation.confidence import Calibration, Reliability, calibration, reliability
 from ukge.evidence.doubt import Doubt
 from ukge.graph.audit import Audit, audit
 from ukge.graph.queries import Floats, Side

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from ukge.evaluation.breakdown import Group
-from ukge.evaluation.calibration import Reliability
 from ukge.evaluation.classification import Classification, PrecisionRecall
-from ukge.evaluation.ranks import Ranks
+from ukge.evaluation.confidence import Reliability
+from ukge.evaluation.ranking import Ranks
 from ukge.graph.queries import Numbers
 
 INK, SOFT, LINE = "#1d2126", "#66707c", "#d9dce0"

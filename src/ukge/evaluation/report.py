@@ -1,8 +1,10 @@
-"""The report: what an evaluation found, as a page to open and pictures to use elsewhere."""
+"""The report: what an evaluation found, as one HTML page that needs nothing else, and pictures to use elsewhere."""
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -11,14 +13,14 @@ from typing import Any
 from ukge.errors import ConfigError, DataError, Wording, in_python
 from ukge.evaluation import breakdown
 from ukge.evaluation.baselines import baseline_predictors
-from ukge.evaluation.calibration import reliability
-from ukge.evaluation.case_study import informative_queries, study
+from ukge.evaluation.case_study import Case, informative_queries, study
 from ukge.evaluation.classification import Classification
+from ukge.evaluation.confidence import reliability
 from ukge.evaluation.evaluate import Evaluation
-from ukge.evaluation.predictions import Predictor
 from ukge.evaluation.protocols import Plan
-from ukge.evaluation.report.page import Picture, render
-from ukge.evaluation.tasks import ClassificationTask, ConfidenceTask, LinkTask, RankingTask
+from ukge.evaluation.tables import columns, half_width, header, is_best
+from ukge.evaluation.tasks import ClassificationTask, ConfidenceTask, LinkTask, Predictor, RankingTask
+from ukge.html import render as fill
 from ukge.storage.files import write_atomically
 
 BESIDE = "twin, else 0"
@@ -28,10 +30,26 @@ MOST_RELATIONS = 20
 MOST_RANKS = 1000
 
 
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """One picture of the page: the stem of its file, its PNG, what it shows, and whether it takes the whole width."""
+
+    name: str
+    title: str
+    note: str
+    png: bytes
+    wide: bool = False
+
+    @property
+    def base64(self) -> str:
+        """The PNG as text, for the page."""
+        return b64encode(self.png).decode("ascii")
+
+
 def drawing() -> ModuleType:
     """Return the module that draws; it needs matplotlib, and says so if that is missing."""
     try:
-        return import_module("ukge.evaluation.report.pictures")
+        return import_module("ukge.evaluation.pictures")
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"the report needs {error.name}, which is not installed", hint="pip install 'ukge[report]'"
@@ -64,6 +82,18 @@ def write_report(
     page = directory / "index.html"
     write_atomically(page, render(evaluation, pictures, cases, name, wording).encode())
     return page
+
+
+def render(
+    evaluation: Evaluation,
+    pictures: Sequence[Picture],
+    cases: Sequence[Case],
+    name: str,
+    wording: Wording = in_python,
+) -> str:
+    """Return the report as the text of an HTML page, in the words of a surface."""
+    shown = {"evaluation": evaluation, "pictures": pictures, "cases": cases, "name": name, "wording": wording}
+    return fill("report.html", columns=columns, half_width=half_width, header=header, is_best=is_best, **shown)
 
 
 def draw(
