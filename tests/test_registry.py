@@ -11,7 +11,7 @@ import ukge
 import ukge.registry
 from ukge.errors import ConfigError
 from ukge.graph.aggregate import AGGREGATIONS
-from ukge.graph.writers.formats import writers
+from ukge.graph.formats import writers
 from ukge.learning.tuning.search_spaces import spaces
 from ukge.models.links import links
 from ukge.models.scorers import scorers

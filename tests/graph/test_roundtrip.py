@@ -88,7 +88,7 @@ def test_compressed_text_comes_back(extension: str, compression: str) -> None:
 @pytest.mark.parametrize("extension", EXTENSIONS)
 def test_many_batches_come_back(extension: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ukge.graph.writers.lines._BATCH", 64)
-    monkeypatch.setattr("ukge.graph.writers.parquet._ROWS", 64)
+    monkeypatch.setattr("ukge.graph.writers.tables._ROWS", 64)
     facts = [(f"e{i % 97}", f"r{i % 5}", f"e{i % 89}", i / 300, "late" if i > 200 else None) for i in range(300)]
     graph = UncertainGraph.from_facts(facts)
     assert list(there_and_back(graph, f"facts.{extension}")) == list(graph)

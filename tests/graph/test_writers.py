@@ -137,7 +137,7 @@ def test_a_writer_that_fails_half_way_leaves_nothing(tmp_path: Path, monkeypatch
         sink.write(b"half a fact")
         raise OSError("no space left")
 
-    monkeypatch.setattr("ukge.graph.writers.delimited.write_joined", half)
+    monkeypatch.setattr("ukge.graph.writers.lines.write_joined", half)
     with pytest.raises(DataError, match="cannot be written: no space left"):
         write(PLAIN, tmp_path / "facts.tsv")
     assert list(tmp_path.iterdir()) == []

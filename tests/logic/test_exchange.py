@@ -6,14 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.logic.psl_program import predicate, psl_program
 
 from ukge.errors import RuleError
 from ukge.graph.uncertain import UncertainGraph
-from ukge.logic.exchange import anyburl_line, anyburl_rule, read_anyburl, read_json, write_scored
+from ukge.logic.exchange import anyburl_line, anyburl_rule, read_anyburl, read_json, read_rules_file, write_scored
 from ukge.logic.measures import measure
 from ukge.logic.program import NegativePrior
-from ukge.logic.psl import predicate, psl_program, write_psl_program
-from ukge.logic.syntax import parse_rule, read_rules
+from ukge.logic.syntax import parse_rule
 from ukge.logic.weights import Prior, fixed_weights, learn_prior, learn_weights
 
 RULE = parse_rule('0.5: "c:plays"(A, B) & sport(A, C) -> teamSport(B, C) ^2')
@@ -65,7 +65,7 @@ def test_files_in_all_formats(tmp_path: Path) -> None:
     scored = measure(GRAPH, [RULE])
     for form in ("psl", "anyburl", "json"):
         write_scored(tmp_path / form, scored, form, comment="mine")
-    assert read_rules(tmp_path / "psl") == [RULE]
+    assert read_rules_file(tmp_path / "psl") == [RULE]
     assert read_json((tmp_path / "json").read_text()) == [RULE]
     told = json.loads((tmp_path / "json").read_text())[0]
     assert (told["support"], told["implied"], told["hit_ratio"]) == (1, 2, 0.5)
@@ -80,7 +80,7 @@ def test_a_figure_that_does_not_exist_is_null_in_json(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "json").read_text())[0]["error"] is None
 
 
-def test_a_program_for_psl(tmp_path: Path) -> None:
+def test_a_program_for_psl() -> None:
     targets = UncertainGraph.from_columns(
         ["u"], ["teamSport"], ["s"], [0.0], entities=GRAPH.entities, relations=GRAPH.relations
     )
@@ -92,8 +92,6 @@ def test_a_program_for_psl(tmp_path: Path) -> None:
     assert f"0.1: !{team}(A, B) ^2" in program["rules"]
     assert program["predicates"][f"{team}/2"]["targets"] == [["u", "s"]]
     assert program["predicates"][f"{plays}/2"]["observations"] == [["a", "t", 0.9], ["b", "u", 1.0]]
-    write_psl_program(tmp_path / "program.json", program)
-    assert json.loads((tmp_path / "program.json").read_text()) == program
     assert predicate(7, "—") == "R7"
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.logic.brute_force import every_rule, graphs, measures, turned, walk
+from tests.logic.psl_program import psl_program
 
 from ukge.errors import ConfigError, RuleError
 from ukge.graph.synthetic import generate
@@ -18,7 +19,6 @@ from ukge.logic.grounding import GroundingSettings, ground
 from ukge.logic.inference import infer
 from ukge.logic.measures import ScoredRule, measure
 from ukge.logic.mining import MiningSettings, mine
-from ukge.logic.psl import psl_program
 from ukge.logic.syntax import parse_rule
 
 ANY_PATTERN = [

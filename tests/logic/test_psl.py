@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.logic.psl_program import predicate, psl_program
 
 from ukge.graph.uncertain import UncertainGraph
 from ukge.logic.engine import connect
 from ukge.logic.grounding import FACTS, GroundingSettings
 from ukge.logic.inference import infer
 from ukge.logic.program import NegativePrior, ground_program
-from ukge.logic.psl import predicate, psl_program
 from ukge.logic.syntax import parse_rule
 
 Triple = tuple[str, str, str]

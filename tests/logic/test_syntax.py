@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ukge.errors import RuleError
+from ukge.logic.exchange import read_rules_file
 from ukge.logic.rules import Atom, Rule
-from ukge.logic.syntax import parse_rule, parse_rules, read_rules, write_rules
+from ukge.logic.syntax import parse_rule, parse_rules, write_rules
 
 TRANSITIVE = "1.0: Synonym(A, B) & Synonym(B, C) -> Synonym(A, C) ^2"
 names = st.text(min_size=1, max_size=12).filter(lambda name: "\x00" not in name)
@@ -92,16 +93,16 @@ def test_files_keep_rules_and_drop_comments(tmp_path: Path) -> None:
     wanted = [parse_rule(TRANSITIVE), parse_rule('0.5: "a b"(A, B) -> c(B, A)')]
     write_rules(path, wanted, comment="two rules\n\nof mine")
     assert path.read_text(encoding="utf-8").startswith("# two rules\n#\n# of mine\n1.0: Synonym")
-    assert read_rules(path) == wanted
+    assert read_rules_file(path) == wanted
     assert [p.name for p in tmp_path.iterdir()] == ["rules.psl"]
 
 
 def test_a_missing_or_binary_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RuleError, match="cannot read"):
-        read_rules(tmp_path / "none.psl")
+        read_rules_file(tmp_path / "none.psl")
     (tmp_path / "binary.psl").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(RuleError, match="not UTF-8"):
-        read_rules(tmp_path / "binary.psl")
+        read_rules_file(tmp_path / "binary.psl")
 
 
 def test_canonical_form_forgets_names_order_and_weight() -> None:

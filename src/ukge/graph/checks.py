@@ -41,6 +41,55 @@ class Where:
 NOWHERE = Where()
 
 
+class Findings:
+    """Problems found while going through one source."""
+
+    def __init__(self, source: str | None, place: str = "line") -> None:
+        self.source = source
+        self.place = place
+        self.count = 0
+        self._shown: list[Problem] = []
+        self._hints: dict[str, None] = {}
+
+    def add(self, what: str, line: int | None, column: str | None, value: str | None, *hints: str) -> None:
+        """Note one problem, and what may be done about it."""
+        self.count += 1
+        self._hints.update(dict.fromkeys(hints))
+        if len(self._shown) < SHOWN:
+            self._shown.append(Problem(what, line, column, value, self.place))
+
+    def stop(self, checked: int) -> None:
+        """Raise `DataError` if anything was found in the `checked` lines."""
+        if self.count == 0:
+            return
+        problems = _counted(self.count, "problem")
+        raise DataError(
+            f"{problems} in {_counted(checked, self.place)}" if checked else problems,
+            source=self.source,
+            problems=self._shown,
+            count=self.count,
+            hint=" ".join(self._hints),
+        )
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def refuse_rows(
+    what: str, rows: Rows, tell: Callable[[int], tuple[str, str | None]], column: str, where: Where, hint: str | None
+) -> None:
+    """Raise `DataError` if there are any rows; `tell` says of a row what is wrong and which value it has."""
+    if len(rows) == 0:
+        return
+    first = rows[:SHOWN]
+    problems = []
+    for at, row in zip(where.locate(first), first.tolist(), strict=True):
+        wrong, value = tell(row)
+        problems.append(Problem(wrong, at, column, value, where.place))
+    raise DataError(what, source=where.source, problems=problems, count=len(rows), hint=hint)
+
+
 def bad_confidences(confidence: npt.NDArray[np.float64]) -> Rows:
     """Return the rows whose confidence is missing, NaN or outside [0, 1]."""
     with np.errstate(invalid="ignore"):
@@ -59,20 +108,12 @@ def check_confidence(
 ) -> None:
     """Raise `DataError` unless every confidence (or label, as `column` says) lies in [0, 1]."""
     rows = bad_confidences(confidence)
-    if len(rows) == 0:
-        return
-    first = rows[:SHOWN]
-    problems = [
-        Problem(confidence_problem(float(value), column), at, column, f"{value:g}", where.place)
-        for at, value in zip(where.locate(first), confidence[first], strict=True)
-    ]
-    raise DataError(
-        f"{len(rows):,} of {len(confidence):,} facts have a {column} that is not in [0, 1]",
-        source=where.source,
-        problems=problems,
-        count=len(rows),
-        hint=CONFIDENCE_HINT,
-    )
+    what = f"{len(rows):,} of {len(confidence):,} facts have a {column} that is not in [0, 1]"
+
+    def tell(row: int) -> tuple[str, str]:
+        return confidence_problem(float(confidence[row]), column), f"{confidence[row]:g}"
+
+    refuse_rows(what, rows, tell, column, where, CONFIDENCE_HINT)
 
 
 def empty_names(names: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
@@ -86,17 +127,5 @@ def empty_names(names: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
 def check_names(names: pa.Array | pa.ChunkedArray, column: str, *, where: Where = NOWHERE) -> None:
     """Raise `DataError` for missing names and names of nothing but white space."""
     rows = np.flatnonzero(empty_names(names))
-    if len(rows) == 0:
-        return
-    first = rows[:SHOWN]
-    problems = [
-        Problem(f"{column} name is empty", at, column, names[int(row)].as_py(), where.place)
-        for at, row in zip(where.locate(first), first, strict=True)
-    ]
-    raise DataError(
-        f"{len(rows):,} of {len(names):,} facts have no {column} name",
-        source=where.source,
-        problems=problems,
-        count=len(rows),
-        hint=NAME_HINT,
-    )
+    what = f"{len(rows):,} of {len(names):,} facts have no {column} name"
+    refuse_rows(what, rows, lambda row: (f"{column} name is empty", names[row].as_py()), column, where, NAME_HINT)

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ukge.errors import SHOWN, DataError, Problem
+from ukge.errors import DataError, Problem
 from ukge.graph.arrow import from_names, from_numpy
-from ukge.graph.checks import NOWHERE, UTF8_HINT, Where, check_names, empty_names
+from ukge.graph.checks import NOWHERE, UTF8_HINT, Where, check_names, empty_names, refuse_rows
 from ukge.graph.encode import encode_names
 from ukge.graph.vocabulary import Ids, Vocabulary
 
@@ -121,19 +121,9 @@ def id_column(ids: npt.ArrayLike, vocabulary: Vocabulary, column: str, where: Wh
     if array.size and not np.issubdtype(array.dtype, np.integer):
         raise DataError(f"column {column} must hold integer ids, not {array.dtype}", source=where.source)
     wrong = np.flatnonzero((array < 0) | (array >= len(vocabulary)))
-    if len(wrong):
-        first = wrong[:SHOWN]
-        problems = [
-            Problem("no such id", at, column, str(array[row]), where.place)
-            for at, row in zip(where.locate(first), first, strict=True)
-        ]
-        raise DataError(
-            f"{len(wrong):,} ids in column {column} are outside 0…{len(vocabulary) - 1}",
-            source=where.source,
-            problems=problems,
-            count=len(wrong),
-            hint=f"The vocabulary holds {len(vocabulary):,} {vocabulary.kind} names; ids count from 0.",
-        )
+    what = f"{len(wrong):,} ids in column {column} are outside 0…{len(vocabulary) - 1}"
+    hint = f"The vocabulary holds {len(vocabulary):,} {vocabulary.kind} names; ids count from 0."
+    refuse_rows(what, wrong, lambda row: ("no such id", str(array[row])), column, where, hint)
     return np.array(array, dtype=np.int32)
 
 
@@ -144,7 +134,7 @@ def same_length(columns: dict[str, Any]) -> None:
         raise DataError(f"columns differ in length: {lengths}")
 
 
-def single(table: pa.Table, column: str) -> pa.Array:
+def single(table: pa.Table, column: str | int) -> pa.Array:
     """Return a column of a table as one array, without a copy if it is one already."""
     chunked = table[column]
     return chunked.chunk(0) if chunked.num_chunks == 1 else chunked.combine_chunks()
@@ -163,14 +153,9 @@ def used_names(vocabulary: Vocabulary, columns: Sequence[Ids]) -> tuple[Vocabula
 def _known(names: Names, vocabulary: Vocabulary, column: str, where: Where) -> Ids:
     ids = vocabulary.encode(names)
     unknown = np.flatnonzero(ids < 0)
-    if len(unknown):
-        first = unknown[:SHOWN]
-        problems = [
-            Problem(f"{vocabulary.kind} is not in the vocabulary", at, column, names[int(row)].as_py(), where.place)
-            for at, row in zip(where.locate(first), first, strict=True)
-        ]
-        what = f"{len(unknown):,} unknown names in column {column}"
-        raise DataError(what, source=where.source, problems=problems, count=len(unknown))
+    wrong = f"{vocabulary.kind} is not in the vocabulary"
+    what = f"{len(unknown):,} unknown names in column {column}"
+    refuse_rows(what, unknown, lambda row: (wrong, names[row].as_py()), column, where, None)
     return ids
 
 

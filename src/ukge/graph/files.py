@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
 import pyarrow as pa
 
 from ukge.errors import DataError
+from ukge.storage.files import replacing_path
 
 COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
 
@@ -65,6 +68,20 @@ def open_bytes(path: Path) -> BinaryIO:
 def open_text(path: Path, *, newline: str | None = None) -> io.TextIOWrapper:
     """Open the decompressed text; bytes that are no UTF-8 come through as lone surrogates, to be found and named."""
     return io.TextIOWrapper(open_bytes(path), encoding="utf-8-sig", errors="surrogateescape", newline=newline)
+
+
+@contextmanager
+def atomic_sink(path: Path) -> Iterator[pa.NativeFile]:
+    """Give a stream to write to; the target appears, or changes, only when everything was written."""
+    check_target(path)
+    try:
+        with (
+            replacing_path(path) as beside,
+            pa.output_stream(str(beside), compression=compression_of(path)) as sink,
+        ):
+            yield sink
+    except OSError as error:
+        raise DataError(f"cannot be written: {error}", source=str(path), hint="Check space and permissions.") from None
 
 
 def damaged(path: Path, error: OSError) -> str:

@@ -6,11 +6,14 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ukge.errors import ConfigError, DataError
 from ukge.graph.files import extension_of
 from ukge.registry import Registry
+
+if TYPE_CHECKING:
+    from ukge.graph.readers.parsed import Parsed
 
 T = TypeVar("T")
 
@@ -20,18 +23,23 @@ class Format(Generic[T]):
     """One way to read or to write facts, with keyword-only parameters as its options.
 
     Formats without extensions are asked for by name. A format with a `module` takes objects whose class comes from
-    that module, not files.
+    that module, not files. One that is not `by_id` holds names and nothing else, so vocabularies say nothing of it.
     """
 
     call: Callable[..., T]
     extensions: tuple[str, ...] = ()
     module: str | None = None
+    by_id: bool = True
 
     @property
     def options(self) -> tuple[str, ...]:
         """The names of the options that it takes."""
         parameters = inspect.signature(self.call).parameters.values()
         return tuple(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
+
+
+readers: Registry[Format[Parsed]] = Registry("reader", "ukge.readers")
+writers: Registry[Format[None]] = Registry("writer", "ukge.writers")
 
 
 def format_of_path(path: Path, formats: Registry[Format[T]]) -> str:
@@ -47,6 +55,21 @@ def format_of_path(path: Path, formats: Registry[Format[T]]) -> str:
         source=str(path),
         hint=f"Name it: ‹format=...›. Known: {listed}.",
     )
+
+
+def format_of_file(path: Path, delimiter: str | None = None) -> str:
+    """Return the name of the format that a file is read as: as its extension says, else a table if a delimiter is."""
+    try:
+        return format_of_path(path, readers)
+    except DataError:
+        if delimiter is None:
+            raise
+        return "csv"
+
+
+def is_from(source: object, module: str) -> bool:
+    """Return whether the class of an object comes from a module, which need not be loaded to know."""
+    return any(cls.__module__.split(".")[0] == module for cls in type(source).__mro__)
 
 
 def check_options(name: str, options: Mapping[str, Any], formats: Registry[Format[T]]) -> None:

@@ -15,6 +15,7 @@ from ukge.errors import ConfigError, DataError, KindError, UkgeWarning
 from ukge.graph.checks import NOWHERE, Where
 from ukge.graph.columns import Confidences, Names, confidence_column, names_column
 from ukge.graph.fact import TRIPLE, Fact, rows_of
+from ukge.graph.formats import is_from
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids, Vocabulary
 
@@ -68,8 +69,7 @@ def as_table(facts: Any) -> Any:
     """Return a pandas frame as it is, whatever hands out an Arrow stream as an Arrow table, and None for the rest."""
     if isinstance(facts, (tuple, list)):
         return None
-    from ukge.graph.readers.formats import is_from  # noqa: PLC0415 — readers take time to load
-    from ukge.graph.readers.frames import arrow_table, is_pandas_frame  # noqa: PLC0415
+    from ukge.graph.readers.frames import arrow_table, is_pandas_frame  # noqa: PLC0415 — it takes time to load
 
     if is_pandas_frame(facts):
         return facts
@@ -109,7 +109,7 @@ def triples(facts: Any, caller: str, takes: str = TAKEN) -> Triples:
 def _is_readable(facts: Any) -> bool:
     if isinstance(facts, (tuple, list)):
         return False
-    from ukge.graph.readers.formats import is_readable  # noqa: PLC0415
+    from ukge.graph.readers import is_readable  # noqa: PLC0415
 
     return is_readable(facts)
 

@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ukge.errors import SHOWN, ConfigError, DataError, Problem, as_written
+from ukge.errors import ConfigError, DataError, as_written
+from ukge.graph.checks import NOWHERE, refuse_rows
 from ukge.graph.uncertain import UncertainGraph
 from ukge.registry import Registry
 
@@ -276,10 +277,5 @@ def _parse_step(text: str) -> Scale:
 
 def _refuse(weights: Weights, wrong: npt.NDArray[np.bool_], what: str, hint: str) -> None:
     rows = np.flatnonzero(wrong)
-    if len(rows) == 0:
-        return
-    shown = [(int(row), f"{weights[row]:g}") for row in rows[:SHOWN]]
-    problems = [Problem(what, line=row, column="confidence", value=value, place="row") for row, value in shown]
-    raise DataError(
-        f"{len(rows):,} of {len(weights):,} weights cannot be scaled", problems=problems, count=len(rows), hint=hint
-    )
+    told = f"{len(rows):,} of {len(weights):,} weights cannot be scaled"
+    refuse_rows(told, rows, lambda row: (what, f"{weights[row]:g}"), "confidence", NOWHERE, hint)

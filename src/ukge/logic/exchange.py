@@ -11,9 +11,8 @@ from typing import Any
 
 from ukge.errors import RuleError
 from ukge.logic.measures import ScoredRule
-from ukge.logic.output import write_text
 from ukge.logic.rules import Atom, Rule
-from ukge.logic.syntax import parse_rule, parse_rules, read_text, write_rules
+from ukge.logic.syntax import parse_rule, parse_rules, read_text, write_rules, write_text
 
 FORMATS = ("psl", "anyburl", "json")
 ANYBURL_ATOM = re.compile(r"\s*([^\s(),]+)\(([A-Z]),([A-Z])\)\s*")

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ukge.errors import RuleError
-from ukge.logic.output import write_text
+from ukge.graph.files import check_target
 from ukge.logic.rules import Atom, Rule
+from ukge.storage.files import write_atomically
 
 TOKEN = re.compile(
     r"""(?P<space>\s+)
@@ -57,11 +58,6 @@ def parse_rules(text: str, *, source: str = "rules") -> list[Rule]:
     return [reader.rule() for reader in readers if not reader.empty]
 
 
-def read_rules(path: str | Path) -> list[Rule]:
-    """Read a rules file."""
-    return parse_rules(read_text(path), source=str(path))
-
-
 def read_text(path: str | Path) -> str:
     """Return the text of a rules file, or say why it cannot be read."""
     try:
@@ -76,6 +72,12 @@ def write_rules(path: str | Path, rules: Iterable[Rule], *, comment: str = "") -
     """Write rules one per line, under a comment."""
     remarks = [f"# {line}".rstrip() for line in comment.splitlines()]
     write_text(path, "".join(f"{line}\n" for line in [*remarks, *map(str, rules)]))
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a UTF-8 text file, whole or not at all."""
+    check_target(Path(path))
+    write_atomically(Path(path), text.encode())
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,22 +6,19 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ukge.errors import ConfigError
+from ukge.errors import ConfigError, DataError
 from ukge.graph.files import check_file
-from ukge.graph.formats import Format, check_options
+from ukge.graph.formats import Format, check_options, format_of_file, is_from, readers
 from ukge.graph.readers import (  # noqa: F401  (each registers its formats)
     conceptnet,
     delimited,
     frames,
     graphml,
     jsonl,
-    nell,
     networkx_graphs,
-    parquet,
     rdf,
     stringdb,
 )
-from ukge.graph.readers.formats import format_of_file, format_of_object, readers
 from ukge.graph.readers.layout import ColumnMap
 from ukge.graph.readers.parsed import Parsed, ReadReport, Request, Scaling, as_scaling
 from ukge.graph.readers.vocabularies import as_vocabulary, read_vocabulary
@@ -30,70 +27,58 @@ from ukge.graph.vocabulary import Vocabulary
 
 __all__ = ["Format", "Parsed", "ReadReport", "Request", "read", "read_vocabulary", "read_with_report", "readers"]
 
+_UNSAID = ("columns", "header", "delimiter", "relation")  # None is as good as nothing
+
 
 def read(
     source: Any,
     *,
     format: str | None = None,  # noqa: A002  (the word users look for)
     columns: ColumnMap | None = None,
-    header: bool | None = None,
-    delimiter: str | None = None,
     entities: Vocabulary | str | Path | None = None,
     relations: Vocabulary | str | Path | None = None,
-    relation: str | None = None,
     scale: Scaling | str | None = None,
     **options: Any,
 ) -> UncertainGraph:
     """Read facts from a file or from an object in memory (pandas, Arrow, NetworkX), checking every one.
 
     The format follows from the file's extension (`.gz` and `.zst` may come after it) or from `format`. `columns` says
-    which column is which, by header name or by position from 0; `header` says whether the first line names the
-    columns (by default it does if it holds names as in `ukge.graph.readers.layout.RECOGNISED`). With `entities` or
-    `relations`, a vocabulary or a file of `id<TAB>name` lines, those columns hold ids; without, they hold names.
-    `relation` is that of all facts in a source that has no column of relations, such as two proteins and a score.
-    `scale` turns raw weights into confidences: a function on an array, or the text of a scale of
-    `ukge.graph.normalise`. Further options belong to the format. Anything that is wrong is a `DataError`.
+    which column is which, by header name or by position from 0. With `entities` or `relations`, a vocabulary or a file
+    of `id<TAB>name` lines, those columns hold ids; without, they hold names. `scale` turns raw weights into
+    confidences: a function on an array, or the text of a scale of `ukge.graph.normalise`.
+
+    Further options belong to the format. `relation` is that of all facts in a source that has no column of relations,
+    such as two proteins and a score. Delimited text takes `delimiter`, and `header` says whether its first line names
+    the columns (by default it does if it holds names as in `ukge.graph.readers.layout.RECOGNISED`). Anything that is
+    wrong is a `DataError`.
     """
-    return read_with_report(
-        source,
-        format=format,
-        columns=columns,
-        header=header,
-        delimiter=delimiter,
-        entities=entities,
-        relations=relations,
-        relation=relation,
-        scale=scale,
-        **options,
-    )[0]
+    names: dict[str, Any] = {"entities": entities, "relations": relations}
+    return read_with_report(source, format=format, columns=columns, scale=scale, **names, **options)[0]
 
 
 def read_with_report(
     source: Any,
     *,
     format: str | None = None,  # noqa: A002
-    columns: ColumnMap | None = None,
-    header: bool | None = None,
-    delimiter: str | None = None,
     entities: Vocabulary | str | Path | None = None,
     relations: Vocabulary | str | Path | None = None,
-    relation: str | None = None,
     scale: Scaling | str | None = None,
     **options: Any,
 ) -> tuple[UncertainGraph, ReadReport]:
     """Read facts as `read` does, and say how many rows were read and which were skipped, and why."""
     is_path = isinstance(source, (str, os.PathLike))
     source = Path(source) if is_path else source
-    name = format or (format_of_file(source, delimiter) if is_path else format_of_object(source))
+    name = format or (format_of_file(source, options.get("delimiter")) if is_path else _format_of_object(source))
     reader = readers.get(name)
-    given = {"columns": columns, "header": header, "delimiter": delimiter, "relation": relation}
-    options = {**{option: value for option, value in given.items() if value is not None}, **options}
+    options = {option: value for option, value in options.items() if value is not None or option not in _UNSAID}
     check_options(name, options, readers)
     if is_path != (reader.module is None):
         kind = "a file" if reader.module is None else f"an object of {reader.module}"
         raise ConfigError(f"reader '{name}' reads {kind}, not {type(source).__name__}", hint="Leave out ‹format›.")
     if is_path:
         check_file(source)
+    if not reader.by_id and not (entities is None and relations is None):
+        raise DataError(f"format {name} holds names, not ids", source=str(source), hint="Read it without vocabularies.")
     request = Request(as_vocabulary(entities, "entity"), as_vocabulary(relations, "relation"), as_scaling(scale))
     parsed = reader.call(source, request, **options)
     graph = parsed.graph(request)
@@ -106,3 +91,28 @@ def read_with_report(
         ignored_columns=parsed.ignored_columns,
     )
     return graph, report
+
+
+def is_readable(source: object) -> bool:
+    """Return whether an object in memory has a format."""
+    known = _modules().values()
+    return hasattr(source, "__arrow_c_stream__") or any(is_from(source, module) for module in known)
+
+
+def _format_of_object(source: object) -> str:
+    known = _modules()
+    for name, module in known.items():
+        if is_from(source, module):
+            return name
+    if hasattr(source, "__arrow_c_stream__"):
+        return "arrow"
+    raise ConfigError(
+        f"cannot read facts from an object of type {type(source).__name__}",
+        hint=f"Give a path, or an object of one of: {', '.join(known)}.",
+    )
+
+
+def _modules() -> dict[str, str]:
+    """Return the module whose objects each format reads; formats of files have none."""
+    modules = {name: readers.get(name).module for name in readers}
+    return {name: module for name, module in modules.items() if module is not None}

@@ -17,13 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
-from ukge.errors import SHOWN, ConfigError, DataError, Problem
-from ukge.graph.checks import Where, bad_confidences
-from ukge.graph.formats import Format
+from ukge.errors import ConfigError
+from ukge.graph.checks import Findings, Where, bad_confidences, refuse_rows
+from ukge.graph.formats import Format, readers
 from ukge.graph.readers.delimited import parse_blocks, where_in
 from ukge.graph.readers.diagnosis import diagnose
-from ukge.graph.readers.findings import Findings
-from ukge.graph.readers.formats import readers
 from ukge.graph.readers.layout import Field, Layout
 from ukge.graph.readers.parsed import Parsed, Request
 
@@ -43,8 +41,6 @@ def read_conceptnet(
     By default a concept is named by its term ("dog" for /c/en/dog/n), which joins its senses; with `names="uri"` it
     keeps its whole URI. `language=None` reads all languages, by URI.
     """
-    if request.entities is not None or request.relations is not None:
-        raise DataError("ConceptNet files hold names, not ids", source=str(path), hint="Read it without vocabularies.")
     if names not in (None, "term", "uri") or (names == "term" and language is None):
         raise ConfigError(f"‹names={names!r}› does not fit", hint="Known: term (with a language), uri.")
     layout = _layout()
@@ -169,16 +165,12 @@ def _weight(text: str) -> tuple[float, str | None]:
 
 
 def _refuse_unscaled(weight: npt.NDArray[np.float64], request: Request, where: Where) -> None:
-    rows = bad_confidences(weight)
-    if request.scale is not None or len(rows) == 0:
+    if request.scale is not None:
         return
-    first = rows[:SHOWN]
-    problems = [
-        Problem("weight is outside [0, 1]", line, "information", f"{value:g}", where.place)
-        for line, value in zip(where.locate(first), weight[first], strict=True)
-    ]
+    rows = bad_confidences(weight)
     what = f"{len(rows):,} of {len(weight):,} weights are outside [0, 1]"
-    raise DataError(what, source=where.source, problems=problems, count=len(rows), hint=SCALE_HINT)
+    wrong = "weight is outside [0, 1]"
+    refuse_rows(what, rows, lambda row: (wrong, f"{weight[row]:g}"), "information", where, SCALE_HINT)
 
 
-readers.register("conceptnet")(Format(read_conceptnet))
+readers.register("conceptnet")(Format(read_conceptnet, by_id=False))

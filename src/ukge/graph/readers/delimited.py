@@ -1,7 +1,10 @@
 """TSV and CSV. A fast parallel parse; whatever it stumbles over is then found line by line (see `diagnosis`).
 
 TSV has no quoting: a quotation mark is part of a name. CSV is quoted as RFC 4180 says. Blank lines hold no fact and
-count as lines; no character starts a comment.
+count as lines; no character starts a comment. NELL's belief dumps are TSV with a header of their own.
+
+Of a large file only a few blocks of text are in memory at a time: names become ids while the next block is parsed.
+That is also what makes it fast, because fresh memory is dear.
 """
 
 from __future__ import annotations
@@ -14,16 +17,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv
 
 from ukge.errors import ConfigError, DataError, Problem
-from ukge.graph.checks import NAME_HINT, Where
+from ukge.graph.checks import NAME_HINT, Where, empty_names
 from ukge.graph.columns import confidence_column
+from ukge.graph.encode import BlockEncoder, unwritten
 from ukge.graph.files import compression_of, open_arrow
-from ukge.graph.formats import Format
-from ukge.graph.readers.diagnosis import diagnose, lines_of
-from ukge.graph.readers.formats import readers
+from ukge.graph.formats import Format, readers
+from ukge.graph.readers.diagnosis import diagnose, first_record, lines_of
 from ukge.graph.readers.layout import (
     COLUMNS_HINT,
     FACTS,
@@ -36,8 +41,7 @@ from ukge.graph.readers.layout import (
     is_header,
 )
 from ukge.graph.readers.parsed import Parsed, Request, one_relation
-from ukge.graph.readers.records import first_record
-from ukge.graph.readers.stream import encode_blocks
+from ukge.graph.vocabulary import Vocabulary
 
 SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " ", "bar": "|"}
 """Names of delimiters that are hard to type, and so may be given by name."""
@@ -45,6 +49,7 @@ SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " ", "bar": 
 _LINE_END = re.compile("\r\n|\r|\n")
 _BLOCK = 2 << 20
 _PACKED = 6  # a rough guess of how much smaller compressed text is
+_NELL: ColumnMap = {"head": "Entity", "relation": "Relation", "tail": "Value", "confidence": "Probability"}
 LARGE_BYTES = 64 << 20  # from here on a file is read block by block
 _ARROW_TYPES: dict[Kind, pa.DataType] = {
     "name": pa.binary(),  # checked to be UTF-8 once per distinct name, not once per row
@@ -64,7 +69,7 @@ def read_tsv(
     relation: str | None = None,
 ) -> Parsed:
     """Read tab-separated facts; all have the one given `relation` if no column says it."""
-    return _read(path, request, Table(columns, header, delimiter or "\t", quoted=False), relation)
+    return _read(path, request, Table(delimiter or "\t", False, columns, header), relation)
 
 
 def read_csv(
@@ -77,17 +82,33 @@ def read_csv(
     relation: str | None = None,
 ) -> Parsed:
     """Read comma-separated facts with quoting; all have the one given `relation` if no column says it."""
-    return _read(path, request, Table(columns, header, delimiter or ",", quoted=True), relation)
+    return _read(path, request, Table(delimiter or ",", True, columns, header), relation)
+
+
+def read_nell(path: Path, request: Request, *, sources: bool = False) -> Parsed:
+    """Read beliefs as facts; with `sources` the column `Source`, which is long, says where each came from."""
+    _, header = first_record(path, "\t", quoted=False)
+    names = [name.strip() for name in header]
+    columns: ColumnMap = {**_NELL, "source": "Source" if sources else None}
+    missing = [name for name in columns.values() if name is not None and name not in names]
+    if missing:
+        raise DataError(
+            f"the header has no column {', '.join(map(repr, missing))}",
+            source=str(path),
+            hint="A NELL dump starts with a line 'Entity', 'Relation', 'Value', …, 'Probability', … between tabs; "
+            "read other tables with ‹format='tsv'›.",
+        )
+    return read_tsv(path, request, columns=columns, header=True)
 
 
 @dataclass(frozen=True)
 class Table:
     """How a text file is a table, as far as its reader was told."""
 
-    columns: ColumnMap | None
-    header: bool | None
     delimiter: str
     quoted: bool
+    columns: ColumnMap | None = None
+    header: bool | None = None
 
     @property
     def separator(self) -> str:
@@ -163,19 +184,49 @@ def _parse_whole(path: Path, layout: Layout, relation: str | None, *, request: R
 
 def _parse_stream(path: Path, layout: Layout, relation: str | None) -> Parsed:
     with _diagnosed(path, layout):
-        facts = encode_blocks(parse_blocks(path, layout), _expected_rows(path), relation)
-    if facts.has_empty_names:
+        parsed = _encode_blocks(path, layout, relation)
+    if parsed.vocabularies is not None and any(empty_names(known.names).any() for known in parsed.vocabularies):
         diagnose(path, layout)
         raise DataError("some names are empty", source=str(path), hint=NAME_HINT)
+    return parsed
+
+
+def _encode_blocks(path: Path, layout: Layout, one: str | None) -> Parsed:
+    """Return facts by id, block by block; raise `pa.ArrowInvalid` for what cannot be parsed or is no UTF-8.
+
+    Without a column of relations all facts have the `one` that is given.
+    """
+    expected = _expected_rows(path)
+    weight: npt.NDArray[np.float64] = unwritten(expected, np.float64)
+    sources = []
+    rows = 0
+    with BlockEncoder([expected, expected]) as entities, BlockEncoder([expected], parts=1) as relations:
+        for block in parse_blocks(path, layout):
+            entities.add(0, block["head"])
+            entities.add(1, block["tail"])
+            if one is None:
+                relations.add(0, block["relation"])
+            end = rows + len(block)
+            if end > len(weight):
+                weight = np.concatenate([weight[:rows], np.empty(end, np.float64)])
+            weight[rows:end] = block["confidence"].to_numpy()
+            rows = end
+            if "source" in block.schema.names:
+                sources.append(block["source"])
+        (head, tail), entity_names = entities.finish()
+        if one is None:
+            (relation,), relation_names = relations.finish()
+        else:
+            relation, relation_names = np.zeros(rows, np.int32), pa.array([one], pa.large_string())
     return Parsed(
-        head=facts.head,
-        relation=facts.relation,
-        tail=facts.tail,
-        weight=facts.weight,
-        source=facts.source,
+        head=head,
+        relation=relation,
+        tail=tail,
+        weight=weight[:rows],
+        source=pa.chunked_array(sources) if sources else None,
         where=where_in(path, layout),
-        rows=len(facts.weight),
-        vocabularies=(facts.entities, facts.relations),
+        rows=rows,
+        vocabularies=(Vocabulary.trusted(entity_names, "entity"), Vocabulary.trusted(relation_names, "relation")),
         diagnose=partial(diagnose, path, layout),
     )
 
@@ -254,3 +305,4 @@ def _wrong_width(path: Path, line: int, cells: list[str], delimiter: str, wanted
 
 readers.register("tsv")(Format(read_tsv, (".tsv", ".tab", ".txt")))
 readers.register("csv")(Format(read_csv, (".csv",)))
+readers.register("nell")(Format(read_nell))

@@ -1,7 +1,11 @@
-"""The careful way through a delimited file: finds every line, column and value that the fast way stumbles over."""
+"""The careful way through delimited text, record by record with true line numbers: slow and exact.
+
+It reads headers and small files, and finds every line, column and value that the fast way stumbles over.
+"""
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -9,10 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ukge.graph.checks import CONFIDENCE_HINT, NAME_HINT, UTF8_HINT, Rows, confidence_problem
-from ukge.graph.readers.findings import Findings
+from ukge.errors import DataError
+from ukge.graph.checks import CONFIDENCE_HINT, NAME_HINT, UTF8_HINT, Findings, Rows, confidence_problem
+from ukge.graph.files import DAMAGED_HINT, damaged, open_text
 from ukge.graph.readers.layout import HEADER_HINT, Field, Layout
-from ukge.graph.readers.records import Record, not_utf8, raw_text, records
+
+Record = tuple[int, list[str]]
 
 # Exactly what Arrow's CSV reader takes for a number, so that both ways agree.
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
@@ -24,6 +30,58 @@ _FINE_NUMBERS: dict[tuple[float | None, float | None], str] = {
     (0.0, 1000.0): "(?:[0-9]{1,3}|1000)",
     (None, None): r"[0-9]{1,15}(?:\.[0-9]+)?",
 }
+
+
+def records(path: Path, delimiter: str, *, quoted: bool, fine: re.Pattern[str] | None = None) -> Iterator[Record]:
+    """Yield each line that is not blank as (line number from 1, cells); a quoted record is numbered by its first line.
+
+    Lines without quoting that match `fine` are not worth splitting: they come without cells. Raises `DataError` where
+    compressed data is damaged and where a quoted field never ends.
+    """
+    line = 0
+    try:
+        if not quoted:
+            with open_text(path) as text:
+                for line, row in enumerate(text, start=1):
+                    bare = row.rstrip("\n")
+                    if bare:
+                        yield line, [] if fine is not None and fine.fullmatch(bare) else bare.split(delimiter)
+            return
+        with open_text(path, newline="") as text:
+            rows = csv.reader(text, delimiter=delimiter)
+            for cells in rows:
+                if cells:
+                    yield line + 1, cells
+                line = rows.line_num
+    except OSError as error:
+        found = Findings(str(path))
+        found.add(damaged(path, error), line or None, None, None, DAMAGED_HINT)
+        found.stop(line)
+    except csv.Error as error:
+        found = Findings(str(path))
+        found.add(f"no readable CSV: {error}", line + 1, None, None, "Look for a quotation mark that is never closed.")
+        found.stop(line + 1)
+
+
+def first_record(path: Path, delimiter: str, *, quoted: bool) -> Record:
+    """Return the first line that is not blank; raise `DataError` if there is none or it is no UTF-8."""
+    for line, cells in records(path, delimiter, quoted=quoted):
+        if not_utf8(cells):
+            found = Findings(str(path))
+            found.add("not UTF-8 text", line, None, raw_text(cells, delimiter), UTF8_HINT)
+            found.stop(1)
+        return line, cells
+    raise DataError("no facts, only blank lines", source=str(path), hint="Check how the file was made.")
+
+
+def not_utf8(cells: list[str]) -> bool:
+    """Return whether any cell came from bytes that are no UTF-8."""
+    return any("\udc80" <= char <= "\udcff" for cell in cells if not cell.isascii() for char in cell)
+
+
+def raw_text(cells: list[str], delimiter: str) -> str:
+    """Return a line for an error message, with bytes that are no UTF-8 shown as \\xNN."""
+    return delimiter.join(cells).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def diagnose(path: Path, layout: Layout) -> None:

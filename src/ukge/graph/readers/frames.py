@@ -1,20 +1,25 @@
-"""Tables in memory: pandas frames, Arrow tables, and whatever else hands out Arrow streams (Polars, DuckDB, …)."""
+"""Tables of typed columns: Parquet files, pandas frames, Arrow tables, and whatever else hands out Arrow streams.
+
+Of a Parquet file only the columns of facts are read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from ukge.errors import SHOWN, DataError, Problem
-from ukge.graph.checks import NAME_HINT, Where
+from ukge.errors import DataError
+from ukge.graph.checks import NAME_HINT, Where, refuse_rows
 from ukge.graph.columns import Confidences, Names, confidence_column, names_column
 from ukge.graph.fact import TRIPLE
-from ukge.graph.formats import Format
-from ukge.graph.readers.formats import is_from, readers
+from ukge.graph.formats import Format, is_from, readers
 from ukge.graph.readers.layout import FACTS, ColumnMap, Roles, assign_roles
 from ukge.graph.readers.parsed import Parsed, Request, one_relation
 
@@ -83,6 +88,32 @@ def read_table(
     return parsed_columns(columns_of(table, columns, FACTS.given(relation)), request, relation)
 
 
+def read_parquet(
+    path: Path, request: Request, *, columns: ColumnMap | None = None, relation: str | None = None
+) -> Parsed:
+    """Read the facts of a Parquet file, one per row; all have the one given `relation` if no column says it."""
+    with opened_parquet(path) as file:
+        names, wanted = file.schema_arrow.names, FACTS.given(relation)
+        roles = assign_roles(len(names), header=names, columns=columns, source=str(path), wanted=wanted)
+        table = file.read(columns=[names[at] for at in roles.values()])
+    found = Columns({role: table[names[at]] for role, at in roles.items()}, roles, names, Where(str(path)))
+    return parsed_columns(found, request, relation)
+
+
+@contextmanager
+def opened_parquet(path: Path) -> Iterator[pq.ParquetFile]:
+    """Open a Parquet file; one that cannot be read is a `DataError`."""
+    try:
+        with pq.ParquetFile(path) as file:
+            yield file
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+        raise DataError(
+            f"is no readable Parquet file: {error}",
+            source=str(path),
+            hint="Fetch or write the file again, or name its true format: ‹format=...›.",
+        ) from None
+
+
 def parsed_columns(found: Columns, request: Request, relation: str | None = None) -> Parsed:
     """Return typed columns as raw facts, refusing types that hold neither names nor numbers."""
     rows = len(found.arrays["head"])
@@ -120,10 +151,8 @@ def _series(series: Any, name: str) -> pa.Array:
 
 def _ids(array: Any, label: str, where: Where) -> Any:
     _check_type(array, label, where, pa.types.is_integer, "integer ids, because a vocabulary is given")
-    if array.null_count:
-        rows = pc.indices_nonzero(pc.is_null(array)).to_numpy()
-        problems = [Problem("id is missing", at, label, None, where.place) for at in where.locate(rows[:SHOWN])]
-        raise DataError("ids are missing", source=where.source, problems=problems, count=len(rows), hint=NAME_HINT)
+    rows = pc.indices_nonzero(pc.is_null(array)).to_numpy()
+    refuse_rows("ids are missing", rows, lambda _: ("id is missing", None), label, where, NAME_HINT)
     return array.to_numpy()
 
 
@@ -153,3 +182,4 @@ def _is_number(kind: pa.DataType) -> bool:
 
 readers.register("pandas")(Format(read_table, module="pandas"))
 readers.register("arrow")(Format(read_table, module="pyarrow"))
+readers.register("parquet")(Format(read_parquet, (".parquet", ".pq")))

@@ -13,12 +13,10 @@ from xml.parsers import expat
 import numpy as np
 
 from ukge.errors import DataError
-from ukge.graph.checks import Where
+from ukge.graph.checks import Findings, Where
 from ukge.graph.columns import names_column
 from ukge.graph.files import DAMAGED_HINT, damaged, open_bytes
-from ukge.graph.formats import Format
-from ukge.graph.readers.findings import Findings
-from ukge.graph.readers.formats import readers
+from ukge.graph.formats import Format, readers
 from ukge.graph.readers.layout import FACTS, RECOGNISED, ColumnMap, edge_attributes
 from ukge.graph.readers.parsed import Parsed, Request
 
@@ -30,7 +28,7 @@ _HINT = (
 
 def read_graphml(
     path: Path,
-    request: Request,
+    request: Request,  # noqa: ARG001  (one signature for all)
     *,
     columns: ColumnMap | None = None,
     relation: str | None = None,
@@ -41,8 +39,6 @@ def read_graphml(
     `columns` names the edge attributes that hold relation, confidence and source; with `relation`, all facts have that
     one. The name of an entity is the id of its node, or the node attribute called `name`.
     """
-    if request.entities is not None or request.relations is not None:
-        raise DataError("GraphML holds names, not ids", source=str(path), hint="Read it without vocabularies.")
     document = _Document(path, columns, relation, name)
     parser = expat.ParserCreate()
     parser.buffer_text = True
@@ -190,4 +186,4 @@ class _Document:
         self.found.add(what, self._line, None, value, hint)
 
 
-readers.register("graphml")(Format(read_graphml, (".graphml",)))
+readers.register("graphml")(Format(read_graphml, (".graphml",), by_id=False))

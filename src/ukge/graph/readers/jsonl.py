@@ -11,15 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import DataError
-from ukge.graph.checks import UTF8_HINT, Where
+from ukge.graph.checks import UTF8_HINT, Findings, Where
 from ukge.graph.fact import TRIPLE
 from ukge.graph.files import DAMAGED_HINT, damaged, open_text
-from ukge.graph.formats import Format
-from ukge.graph.readers.findings import Findings
-from ukge.graph.readers.formats import readers
+from ukge.graph.formats import Format, readers
+from ukge.graph.readers.diagnosis import not_utf8, raw_text
 from ukge.graph.readers.layout import COLUMNS_HINT, FACTS, ColumnMap, Roles, assign_roles
 from ukge.graph.readers.parsed import Parsed, Request, one_relation
-from ukge.graph.readers.records import not_utf8, raw_text
 
 _JSON_HINT = (
     'Each line is {"head": …, "relation": …, "tail": …, "confidence": …} or [head, relation, tail, confidence].'

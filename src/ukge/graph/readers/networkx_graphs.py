@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 
 from ukge.errors import DataError
-from ukge.graph.checks import Where
-from ukge.graph.formats import Format
-from ukge.graph.readers.findings import Findings
-from ukge.graph.readers.formats import readers
+from ukge.graph.checks import Findings, Where
+from ukge.graph.formats import Format, readers
 from ukge.graph.readers.layout import FACTS, ColumnMap, edge_attributes
 from ukge.graph.readers.parsed import Parsed, Request, one_relation
 

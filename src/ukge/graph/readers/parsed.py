@@ -11,9 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ukge.errors import DataError, as_written
-from ukge.graph.checks import Where, check_confidence
+from ukge.graph.checks import Where, check_confidence, refuse_rows
 from ukge.graph.columns import encode_column_names, fact_table, names_column
-from ukge.graph.readers.findings import Findings
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
 
@@ -124,7 +123,10 @@ class Parsed:
 
 def scaled(weight: Weights, scale: Scaling, where: Where) -> Weights:
     """Return scaled weights; whatever the scale complains about is told with the lines of the source."""
-    _refuse_infinite(weight, where)
+    infinite = np.flatnonzero(~np.isfinite(weight))
+    told = f"{len(infinite):,} of {len(weight):,} weights cannot be scaled"
+    wrong, mend = "weight is not a finite number", "Mend or remove these rows."
+    refuse_rows(told, infinite, lambda at: (wrong, f"{weight[at]:g}"), "confidence", where, mend)
     try:
         found = np.asarray(scale(weight), dtype=np.float64)
     except DataError as error:
@@ -143,12 +145,3 @@ def scaled(weight: Weights, scale: Scaling, where: Where) -> Weights:
     if found.shape != weight.shape:
         raise DataError(f"the scale returned {found.size:,} values for {weight.size:,} weights", source=where.source)
     return found
-
-
-def _refuse_infinite(weight: Weights, where: Where) -> None:
-    wrong = np.flatnonzero(~np.isfinite(weight))
-    problems = Findings(where.source, where.place)
-    for place, row in zip(where.locate(wrong), wrong, strict=True):
-        value = f"{weight[row]:g}"
-        problems.add("weight is not a finite number", place, "confidence", value, "Mend or remove these rows.")
-    problems.stop(len(weight))

@@ -17,12 +17,10 @@ from typing import Any
 import numpy as np
 
 from ukge.errors import ConfigError, DataError
-from ukge.graph.checks import Where
+from ukge.graph.checks import Findings, Where
 from ukge.graph.files import DAMAGED_HINT, damaged, extension_of, open_bytes
-from ukge.graph.formats import Format
+from ukge.graph.formats import Format, readers
 from ukge.graph.iris import BASE, RDF, SOURCE, holds_confidence, name_of, pyoxigraph
-from ukge.graph.readers.findings import Findings
-from ukge.graph.readers.formats import readers
 from ukge.graph.readers.parsed import Parsed, Request
 
 _PARTS = {f"{RDF}subject": 0, f"{RDF}predicate": 1, f"{RDF}object": 2}
@@ -39,7 +37,7 @@ _ABOUT = "statements about facts other than their confidence and source"
 
 def read_rdf(
     path: Path,
-    request: Request,
+    request: Request,  # noqa: ARG001  (one signature for all)
     *,
     confidence_predicate: str | None = None,
     source_predicate: str = SOURCE,
@@ -54,8 +52,6 @@ def read_rdf(
     given. `base` is the base under which the writer put names; `syntax` (turtle, ntriples, …) follows from the
     extension.
     """
-    if request.entities is not None or request.relations is not None:
-        raise DataError("RDF holds names, not ids", source=str(path), hint="Read it without vocabularies.")
     library = pyoxigraph()
     statements = _Statements(str(path), library, confidence_predicate, source_predicate, base)
     try:
@@ -214,4 +210,4 @@ def _syntax_hint() -> str:
     return f"Give ‹syntax=...›; known: {', '.join(_SYNTAXES)}."
 
 
-readers.register("rdf")(Format(read_rdf, (".ttl", ".nt", ".nq", ".trig", ".n3", ".rdf", ".jsonld")))
+readers.register("rdf")(Format(read_rdf, (".ttl", ".nt", ".nq", ".trig", ".n3", ".rdf", ".jsonld"), by_id=False))

@@ -6,7 +6,8 @@ Unlike the readers of graphs, these need no confidence, and the names in them ma
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +15,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ukge.errors import ConfigError, DataError
+from ukge.errors import DataError
 from ukge.graph.arrow import from_names
 from ukge.graph.checks import Where, check_confidence, check_names
+from ukge.graph.columns import single
 from ukge.graph.fact import TRIPLE
 from ukge.graph.files import check_file
+from ukge.graph.formats import check_options, format_of_file, readers
 from ukge.graph.readers.delimited import Table, layout_of, parse_table, where_in
 from ukge.graph.readers.diagnosis import diagnose
-from ukge.graph.readers.formats import format_of_file, readers
-from ukge.graph.readers.frames import Columns
+from ukge.graph.readers.frames import Columns, opened_parquet
 from ukge.graph.readers.jsonl import read_lines
 from ukge.graph.readers.layout import ColumnMap, Field, Layout, Roles, assign_roles
-from ukge.graph.readers.parquet import opened_parquet
 from ukge.graph.readers.parsed import Request, Scaling, as_scaling, scaled
 from ukge.graph.writers.tables import json_text
 
@@ -64,9 +65,7 @@ def read_rows(
     if name not in _TABLES:
         return _of_graph(path, name, wanted, {**options, "scale": scale, "relation": relation})
     reader = _TABLES[name]
-    unknown = [each for each in options if each not in readers.get(name).options]
-    if unknown:
-        raise ConfigError(f"reader '{name}' has no option ‹{unknown[0]}›", hint="Leave it out.")
+    check_options(name, options, readers)
     rows = reader(path, wanted.given(relation), **options)
     return _checked(rows, relation, as_scaling(scale))
 
@@ -87,44 +86,23 @@ def _checked(rows: Rows, relation: str | None, scale: Scaling | None) -> Rows:
     return Rows({role: names[role] for role in TRIPLE}, numbers, rows.others, rows.where)
 
 
-def _delimited(path: Path, wanted: Roles, table: Table) -> Rows:
+def _delimited(table: Table, path: Path, wanted: Roles, **told: Any) -> Rows:
+    table = replace(table, **{option: value for option, value in told.items() if value is not None})
     request = Request(scale=lambda weights: weights)  # weights are checked when they are scaled
     layout, others = layout_of(path, request, table, wanted)
     kept = tuple(Field(f"other {at}", at, "text", name) for at, name in others.items())
     whole = Layout(layout.delimiter, layout.quoted, layout.width, (*layout.fields, *kept), layout.header_lines)
     cells = parse_table(path, whole)
     try:
-        columns = {role: _single(cells[role]) for role in wanted.all if role in cells.column_names}
+        columns = {role: single(cells, role) for role in wanted.all if role in cells.column_names}
         names = {role: columns[role].cast(pa.large_string()) for role in TRIPLE if role in columns}
     except pa.ArrowInvalid:  # bytes that are no UTF-8
         diagnose(path, whole)
         raise
     numbers = {role: np.asarray(columns[role], np.float64) for role in NUMBERS if role in columns}
     named = {at: name if layout.header_lines else f"column_{at}" for at, name in others.items()}
-    rest = _distinct((name, _single(cells[f"other {at}"])) for at, name in named.items())
+    rest = _distinct((name, single(cells, f"other {at}")) for at, name in named.items())
     return Rows(names, numbers, rest, where_in(path, whole))
-
-
-def _tsv(
-    path: Path,
-    wanted: Roles,
-    *,
-    columns: ColumnMap | None = None,
-    header: bool | None = None,
-    delimiter: str | None = None,
-) -> Rows:
-    return _delimited(path, wanted, Table(columns, header, delimiter or "\t", quoted=False))
-
-
-def _csv(
-    path: Path,
-    wanted: Roles,
-    *,
-    columns: ColumnMap | None = None,
-    header: bool | None = None,
-    delimiter: str | None = None,
-) -> Rows:
-    return _delimited(path, wanted, Table(columns, header, delimiter or ",", quoted=True))
 
 
 def _jsonl(path: Path, wanted: Roles, *, columns: ColumnMap | None = None) -> Rows:
@@ -144,10 +122,10 @@ def _parquet(path: Path, wanted: Roles, *, columns: ColumnMap | None = None) -> 
         table = file.read()
     names, where = list(table.column_names), Where(str(path))
     roles = assign_roles(len(names), header=names, columns=columns, source=str(path), wanted=wanted)
-    found = Columns({role: _single(table.column(at)) for role, at in roles.items()}, roles, names, where)
+    found = Columns({role: single(table, at) for role, at in roles.items()}, roles, names, where)
     texts = {role: found.texts(role).cast(pa.large_string()) for role in TRIPLE if role in roles}
     numbers = {role: found.numbers(role) for role in NUMBERS if role in roles}
-    others = ((name, _single(table.column(at))) for at, name in enumerate(names) if at not in roles.values())
+    others = ((name, single(table, at)) for at, name in enumerate(names) if at not in roles.values())
     return Rows(texts, numbers, _distinct(others), where)
 
 
@@ -159,7 +137,7 @@ def _of_graph(path: Path, name: str, wanted: Roles, options: dict[str, Any]) -> 
     said = {option: value for option, value in options.items() if value is not None}
     graph, report = read_with_report(path, format=name, **said)
     facts = graph.facts()
-    names = {role: _single(facts[role]).cast(pa.large_string()) for role in TRIPLE}
+    names = {role: single(facts, role).cast(pa.large_string()) for role in TRIPLE}
     numbers = {"confidence": graph.confidence.astype(np.float64)} if "confidence" in wanted.all else {}
     return Rows(names, numbers, {}, Where(str(path)), report.skipped)
 
@@ -185,8 +163,9 @@ def as_column(values: list[Any]) -> pa.Array:
         return pa.array([None if value is None else json_text(value) for value in values], pa.large_string())
 
 
-def _single(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
-_TABLES: dict[str, Callable[..., Rows]] = {"tsv": _tsv, "csv": _csv, "jsonl": _jsonl, "parquet": _parquet}
+_TABLES: dict[str, Callable[..., Rows]] = {
+    "tsv": partial(_delimited, Table("\t", quoted=False)),
+    "csv": partial(_delimited, Table(",", quoted=True)),
+    "jsonl": _jsonl,
+    "parquet": _parquet,
+}

@@ -20,13 +20,11 @@ import pyarrow as pa
 
 from ukge.errors import ConfigError, DataError
 from ukge.graph.checks import Where
-from ukge.graph.formats import Format
+from ukge.graph.formats import Format, readers
 from ukge.graph.readers.delimited import parse_table, where_in
-from ukge.graph.readers.diagnosis import diagnose
-from ukge.graph.readers.formats import readers
+from ukge.graph.readers.diagnosis import diagnose, first_record
 from ukge.graph.readers.layout import Field, Layout
 from ukge.graph.readers.parsed import Parsed, Request
-from ukge.graph.readers.records import first_record
 
 PRIOR = 0.041
 CHANNELS = ("neighborhood", "fusion", "cooccurrence", "coexpression", "experiments", "database", "textmining")
@@ -39,7 +37,7 @@ Scores = npt.NDArray[np.float64]
 
 def read_string(
     path: Path,
-    request: Request,
+    request: Request,  # noqa: ARG001  (one signature for all)
     *,
     channels: Sequence[str] | None = None,
     per_channel: bool = False,
@@ -51,8 +49,6 @@ def read_string(
     evidence in any of them are skipped and counted. With `per_channel` every channel is a relation of its own, named
     like the channel; otherwise all facts have the one given `relation`.
     """
-    if request.entities is not None or request.relations is not None:
-        raise DataError("STRING files hold names, not ids", source=str(path), hint="Read it without vocabularies.")
     layout = _layout(path)
     present = [field.name for field in layout.fields]
     wanted = _wanted(channels, per_channel, present, path)
@@ -155,4 +151,4 @@ def _wanted(channels: Sequence[str] | None, per_channel: bool, present: Sequence
     return list(dict.fromkeys(wanted))
 
 
-readers.register("string")(Format(read_string))
+readers.register("string")(Format(read_string, by_id=False))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ukge.graph.checks import NAME_HINT, UTF8_HINT
+from ukge.graph.checks import NAME_HINT, UTF8_HINT, Findings
 from ukge.graph.files import check_file
-from ukge.graph.readers.findings import Findings
-from ukge.graph.readers.records import not_utf8, raw_text, records
+from ukge.graph.readers.diagnosis import not_utf8, raw_text, records
 from ukge.graph.vocabulary import Vocabulary
 
 _HINT = "Each line is an id, a tab and a name; ids count from 0 without gaps, and no name has two ids."

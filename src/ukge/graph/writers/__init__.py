@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from ukge.errors import DataError
-from ukge.graph.formats import Format, check_options, format_of_path
+from ukge.graph.files import atomic_sink
+from ukge.graph.formats import Format, check_options, format_of_path, writers
 from ukge.graph.uncertain import UncertainGraph
-from ukge.graph.writers import delimited, graphml, jsonl, parquet, rdf  # noqa: F401  (each registers its formats)
-from ukge.graph.writers.formats import writers
-from ukge.graph.writers.sink import atomic_sink
+from ukge.graph.writers import graphml, lines, rdf, tables  # noqa: F401  (each registers its formats)
 
 __all__ = ["Format", "write", "writers"]
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ukge.graph.formats import Format
+from ukge.graph.formats import Format, writers
 from ukge.graph.uncertain import UncertainGraph
-from ukge.graph.writers.formats import writers
 from ukge.graph.writers.lines import batches, one_by_one, refuse, write_joined
 
 _NOT_IN_XML = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x{FFFE}\x{FFFF}]"

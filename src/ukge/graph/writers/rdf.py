@@ -16,10 +16,9 @@ import pyarrow.compute as pc
 
 from ukge.errors import ConfigError, DataError
 from ukge.graph.files import extension_of
-from ukge.graph.formats import Format
+from ukge.graph.formats import Format, writers
 from ukge.graph.iris import BASE, CONFIDENCE, RDF, SOURCE, iri_of, pyoxigraph
 from ukge.graph.uncertain import UncertainGraph
-from ukge.graph.writers.formats import writers
 from ukge.graph.writers.lines import Escape, batches, joined, one_by_one, write_joined
 
 _DOUBLE = "http://www.w3.org/2001/XMLSchema#double"

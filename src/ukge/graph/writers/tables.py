@@ -1,4 +1,7 @@
-"""Tables of any columns out: TSV, CSV, JSON Lines and Parquet, with a line of column names in text."""
+"""Facts as Parquet, and tables of any columns as TSV, CSV, JSON Lines and Parquet.
+
+Text has a line of column names.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +17,32 @@ import pyarrow.parquet as pq
 
 from ukge.errors import DataError
 from ukge.graph.arrow import from_names
-from ukge.graph.files import check_target, compression_of, extension_of
-from ukge.graph.writers.delimited import quoted
-from ukge.graph.writers.lines import joined
-from ukge.graph.writers.sink import atomic_sink
+from ukge.graph.fact import REQUIRED, ROLES
+from ukge.graph.files import atomic_sink, check_target, compression_of, extension_of
+from ukge.graph.formats import Format, writers
+from ukge.graph.uncertain import UncertainGraph
+from ukge.graph.writers.lines import joined, quoted
 
 DELIMITER = {".tsv": "\t", ".tab": "\t", ".txt": "\t", ".csv": ","}
 JSON_LINES = (".jsonl", ".ndjson")
 PARQUET = (".parquet", ".pq")
 FORMATS = ".tsv, .csv, .jsonl (.gz or .zst may follow) or .parquet"
 BATCH = 8192
+_ROWS = 1 << 20
 EMPTY = from_names([""])[0]
+
+
+def write_parquet(graph: UncertainGraph, sink: pa.NativeFile, path: Path, *, compression: str = "zstd") -> None:
+    """Write the facts by name: columns head, relation, tail, confidence and, if the graph has any, source."""
+    _refuse_packed(path)
+    names = REQUIRED if graph.source is None else ROLES
+    schema = pa.schema([(name, pa.float64() if name == "confidence" else pa.large_string()) for name in names])
+    with pq.ParquetWriter(sink, schema, compression=compression) as writer:
+        for start in range(0, len(graph), _ROWS):
+            named = graph[start : start + _ROWS].facts()
+            if graph.source is not None and "source" not in named.column_names:
+                named = named.append_column("source", pa.nulls(len(named), pa.large_string()))
+            writer.write_table(named.cast(schema))
 
 
 def is_table(path: Path) -> bool:
@@ -39,8 +57,8 @@ def check_table_path(path: Path) -> None:
         raise DataError(
             f"its format {extension or path.name!r} is not written", source=str(path), hint=f"Use {FORMATS}."
         )
-    if extension in PARQUET and compression_of(path) is not None:
-        raise DataError("Parquet compresses by itself", source=str(path), hint=f"Write to {path.stem} instead.")
+    if extension in PARQUET:
+        _refuse_packed(path)
     check_target(path)
 
 
@@ -90,6 +108,11 @@ def json_text(value: Any) -> str:
     return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
 
 
+def _refuse_packed(path: Path) -> None:
+    if compression_of(path) is not None:
+        raise DataError("Parquet compresses by itself", source=str(path), hint=f"Write to {path.stem} instead.")
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
@@ -110,3 +133,6 @@ def _text(column: pa.ChunkedArray) -> pa.Array:
         return column.combine_chunks().cast(pa.large_string()).fill_null(EMPTY)
     values = ["" if value is None else json_text(value) for value in column.to_pylist()]
     return pa.array(values, pa.large_string())
+
+
+writers.register("parquet")(Format(write_parquet, PARQUET))

@@ -6,18 +6,15 @@ are renamed here (`R3_plays_for`), and inequalities written out.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 from ukge.graph.aggregate import aggregate
 from ukge.graph.uncertain import UncertainGraph
 from ukge.logic.facts import relation_ids
-from ukge.logic.output import write_text
 from ukge.logic.program import NegativePrior
 from ukge.logic.rules import Atom, Rule
 
@@ -47,11 +44,6 @@ def psl_program(
         texts += [f"{prior.weight!r}: !{name}(A, B){' ^2' * prior.squared}" for name in names.values()]
     options = {"runtime.learn": False, "runtime.inference": True}
     return {"options": options, "rules": texts, "predicates": predicates}
-
-
-def write_psl_program(path: str | Path, program: dict[str, Any]) -> None:
-    """Write a program as a JSON file."""
-    write_text(path, json.dumps(program, ensure_ascii=False, indent=1) + "\n")
 
 
 def psl_rule(rule: Rule, names: dict[str, str], *, distinct: bool) -> str:
