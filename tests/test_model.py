@@ -7,12 +7,13 @@ import pytest
 import torch
 
 from ukge.errors import ConfigError
-from ukge.models import model as model_module
-from ukge.models.devices import DeviceModel, resolve_device
+from ukge.models import tables
 from ukge.models.links import links
-from ukge.models.model import Model, best, init
+from ukge.models.model import Model, init
 from ukge.models.parameters import Parameters
 from ukge.models.scorers import scorers
+from ukge.models.tables import ArrayTables, best
+from ukge.models.tensors import TensorTables, resolve_device
 
 N_ENTITIES, N_RELATIONS = 30, 4
 HEAD, RELATION, TAIL = np.array([0, 5, 29]), np.array([1, 0, 3]), np.array([7, 7, 2])
@@ -61,7 +62,8 @@ def test_the_link_starts_where_it_has_a_gradient(name: str) -> None:
 @pytest.mark.parametrize("link", links.names())
 @pytest.mark.parametrize("name", scorers.names())
 def test_ranking_agrees_with_confidence(name: str, link: str, weight: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_module, "BLOCK", 40)  # so that queries and facts fall into several blocks
+    monkeypatch.setattr(ArrayTables, "scores_at_once", 40)
+    monkeypatch.setattr(ArrayTables, "rows_at_once", 40)  # so that queries and facts fall into several blocks
     start = weights(name)
     start.link[:] = weight, 0.4
     model = Model(start, scorers.get(name), links.get(link))
@@ -104,11 +106,11 @@ def test_a_model_follows_its_parameters_and_takes_read_only_ones() -> None:
 @pytest.mark.parametrize("many", [1, 1 << 26])
 @pytest.mark.parametrize("name", scorers.names())
 def test_another_device_says_the_same(name: str, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_module, "MANY", many)  # from 1 on, distances are PyTorch's on the CPU too
+    monkeypatch.setattr(tables, "MANY", many)  # from 1 on, distances are PyTorch's on the CPU too
     start = weights(name)
     start.link[:] = -0.7, 0.4
-    parts = start, scorers.get(name), links.get("logistic")
-    ours, other = Model(*parts), DeviceModel(*parts, "cpu")
+    parts = scorers.get(name), links.get("logistic")
+    ours, other = Model(start, *parts), Model(TensorTables.of(start, "cpu"), *parts)
     for question, ids in (
         ("plausibility", (HEAD, RELATION, TAIL)),
         ("confidence", (HEAD, RELATION, TAIL)),

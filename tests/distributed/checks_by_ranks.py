@@ -18,7 +18,7 @@ from torch import Tensor
 from ukge.distributed.checkpoints import Checkpoints
 from ukge.distributed.engine import DistributedEngine
 from ukge.distributed.export import read_streams
-from ukge.distributed.predictor import ShardedPredictor
+from ukge.distributed.table import ShardedTables
 from ukge.distributed.world import FirstRankError, World, joined
 from ukge.errors import ConfigError, DataError
 from ukge.learning.engines.batches import Batches
@@ -26,8 +26,7 @@ from ukge.learning.engines.torch_optimisers import Gradient, optimisers
 from ukge.learning.objective import Batch, Weights, build_objective, score_batch
 from ukge.learning.training_data import TrainingData
 from ukge.logic.ground_rules import GroundRules
-from ukge.models.assemble import as_model
-from ukge.models.model import init
+from ukge.models.model import Model, as_model, init
 from ukge.models.parameters import Parameters
 from ukge.models.scorers import scorers
 from ukge.runs.directory import Progress
@@ -135,11 +134,13 @@ def predicts_what_one_process_predicts(world: World, _: Path) -> None:
         config = config_for(scorer, link="logistic")
         engine = engine_of(world, config)
         engine.replicated["link"].copy_(torch.tensor([-0.7, 0.2]))
-        alone = as_model(whole(engine), config)
+        undirected = np.array([False, True, False])
+        alone = as_model(whole(engine), config, undirected=undirected)
         head, tail = rng.integers(N_ENTITIES, size=(2, 9))
         relation = rng.integers(N_RELATIONS, size=9)
-        sharded = ShardedPredictor(engine)
-        with sharded.answering():
+        tables = ShardedTables(engine.table, engine.replicated)
+        sharded = Model(tables, engine.scorer, engine.link, undirected)
+        with tables.answering(engine.scorer):
             if world.first:
                 for ours, theirs in (
                     (sharded.confidence(head, relation, tail), alone.confidence(head, relation, tail)),

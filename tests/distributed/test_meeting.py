@@ -12,9 +12,8 @@ import torch
 from torch._C._distributed_c10d import HashStore, Store
 
 from ukge.distributed import training
-from ukge.distributed.rendezvous import agreed_name
 from ukge.distributed.training import Job
-from ukge.distributed.world import World
+from ukge.distributed.world import World, agreed_name
 from ukge.errors import RunError
 from ukge.graph.catalogue import save_dataset
 from ukge.graph.split import split

@@ -19,10 +19,10 @@ from ukge.learning.engines import engines
 from ukge.learning.sampling import Facts, samplers
 from ukge.learning.train import training_data
 from ukge.logic.ground_rules import GroundRules
-from ukge.models.devices import DeviceModel
 from ukge.models.links import links
 from ukge.models.model import Model, init
 from ukge.models.scorers import scorers
+from ukge.models.tensors import TensorTables
 from ukge.settings.variants import variant
 
 Rows = list[tuple[str, str, str, float]]
@@ -100,10 +100,8 @@ def test_both_directions_are_equal_to_the_bit(name: str, device: str | None) -> 
     scorer, link = scorers.get(name), links.get("logistic")
     weights = init(scorer, 40, 2, 8, 0.5, 0)
     undirected = np.array([False, True])
-    if device is None:
-        model = Model(weights, scorer, link, undirected)
-    else:
-        model = DeviceModel(weights, scorer, link, device, undirected)
+    tables = weights if device is None else TensorTables.of(weights, device)
+    model = Model(tables, scorer, link, undirected)
     plain = Model(weights, scorer, link)
     rng = np.random.default_rng(0)
     head, tail = rng.integers(40, size=(2, 500))

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.graph.queries import SIDES, Queries, Side
-from ukge.models.model import Model, best
+from ukge.models.model import Model
+from ukge.models.tables import best
 
 Ids = npt.NDArray[np.int64]
 Check = Callable[[], None]

@@ -45,6 +45,7 @@ class DistributedEngine:
         self._data = data
         self.scorer = scorers.get(config.model.scorer)
         self.link = links.get(config.model.link)
+        self.undirected = data.undirected
         self.table = EntityTable(data.n_entities, self.scorer.entity_width(config.model.dim), config.optimiser, world)
         self.replicated = self._init()
         self._batches = Batches(data, config, world.device)

@@ -8,9 +8,10 @@ from typing import Any
 from ukge.distributed.checkpoints import Checkpoints
 from ukge.distributed.engine import DistributedEngine
 from ukge.distributed.export import export_weights, exported
-from ukge.distributed.predictor import ShardedPredictor
+from ukge.distributed.table import ShardedTables
 from ukge.evaluation.tasks import Predictor
 from ukge.learning.validation import Metric, metrics
+from ukge.models.model import Model
 from ukge.models.parameters import Parameters
 from ukge.runs.directory import Progress, Run
 
@@ -20,7 +21,8 @@ class ShardKeeper:
 
     def __init__(self, engine: DistributedEngine, run: Run) -> None:
         self.where: str | None = str(run.path)
-        self.sharded = ShardedPredictor(engine)
+        self.tables = ShardedTables(engine.table, engine.replicated)
+        self.model = Model(self.tables, engine.scorer, engine.link, engine.undirected)
         self.checkpoints = Checkpoints(run.path, engine)
         self._run = run
         self.world = engine.world
@@ -28,7 +30,7 @@ class ShardKeeper:
 
     def predictor(self) -> Predictor:
         """Return what predicts with the shards, for the first rank to ask while the others answer."""
-        return self.sharded
+        return self.model
 
     def keep_best(self, progress: Progress) -> None:
         """Write the weights to disk, where they cost no memory."""
@@ -70,7 +72,7 @@ class SharedMetric(Metric):
     def measure(self, model: Predictor) -> float:
         """Return the metric on every rank."""
         value = 0.0
-        with self._keeper.sharded.answering():
+        with self._keeper.tables.answering(self._keeper.model.scorer):
             if self._own is not None:
                 value = self._own.measure(model)
         return self._keeper.world.told(value)

@@ -1,11 +1,17 @@
-"""The entity table in row-wise shards: a TorchRec collection with its optimiser fused into the backward pass."""
+"""The entity table in row-wise shards: how ranks train it, and how the model on the first rank asks all of them.
+
+It is a TorchRec collection with its optimiser fused into the backward pass.
+"""
 
 from __future__ import annotations
 
 import logging
 import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor
@@ -14,11 +20,16 @@ from torch.distributed.tensor import DTensor, Shard
 
 from ukge.distributed.world import World
 from ukge.errors import ConfigError
+from ukge.models.parameters import Ids
+from ukge.models.scorers import Scorer
+from ukge.models.tables import Questions
+from ukge.models.tensors import TensorTables
 from ukge.settings.config import OptimiserConfig
 
 NAME = "entity"
 ON_CPU = ("rowwise-adagrad", "adagrad")
 ON_GPU = (*ON_CPU, "lazy-adam")
+STOP, ROWS, SCORES, BEST = range(4)
 
 
 def check_optimiser(name: str, device: torch.device) -> None:
@@ -85,6 +96,104 @@ class EntityTable:
             return torch.empty((0, *rest), device=self.world.device)
         tensor: Tensor = shards[0].tensor.detach()
         return tensor
+
+
+class ShardedTables(TensorTables):
+    """The tables of all ranks, as the first one's model asks them: inside `answering`, while the others answer.
+
+    For a query, each rank scores the entities of its own shard, and scores travel, not rows; for the k best, k scores
+    of each rank do.
+    """
+
+    rows_at_once = scores_at_once = 1 << 24
+
+    def __init__(self, table: EntityTable, replicated: Mapping[str, Tensor]) -> None:
+        super().__init__(table.local, replicated["relation"], replicated["link"])
+        self._table = table
+        self._world = table.world
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many entities there are on all ranks, and how wide their rows."""
+        return self._table.shape
+
+    @torch.no_grad()
+    def rows(self, ids: Ids) -> Tensor:
+        """Look rows up, from whichever rank has them."""
+        self._tell(ROWS)
+        return self._table.rows(self.ids(ids))
+
+    def scores(self, scorer: Scorer, asked: Questions) -> Tensor:
+        """Return a score of every entity for each query, each rank's from its own shard."""
+        return self._all_scores(scorer, self._ask(SCORES, 0, asked))
+
+    def best(self, scorer: Scorer, asked: Questions, k: int) -> tuple[Tensor, Tensor]:
+        """Return the k best entities of each query: the best of each rank's k best."""
+        return self._best_of_all(scorer, self._ask(BEST, k, asked), k)
+
+    @contextmanager
+    def answering(self, scorer: Scorer) -> Iterator[None]:
+        """On the first rank, let the block ask; on the others, first answer until that block has ended."""
+        if not self._world.first:
+            while self._answer(scorer):
+                pass
+            yield
+            return
+        try:
+            yield
+        finally:
+            self._tell(STOP)
+
+    def _answer(self, scorer: Scorer) -> bool:
+        what, k, n, n_both, turned = self._tell(STOP)
+        if what == ROWS:
+            with torch.no_grad():  # this rank looks nothing up, but a look-up is everybody's work
+                self._table.rows(self.ids(np.empty(0, dtype=np.int64)))
+        elif what != STOP:
+            empty = self.entity.new_empty
+            both = np.empty(n_both, dtype=np.int64)
+            width = self.shape[1]
+            asked = self._sent(Questions(empty(n, width), both, empty(n_both, width), -1.0 if turned else 1.0))
+            self._all_scores(scorer, asked) if what == SCORES else self._best_of_all(scorer, asked, k)
+        return what != STOP
+
+    def _ask(self, what: int, k: int, asked: Questions) -> Questions:
+        self._tell(what, k, len(asked.query), len(asked.both), int(asked.sign < 0))
+        return self._sent(asked)
+
+    def _tell(self, *header: int) -> list[int]:
+        """Send what is asked, k, how many queries, how many of both directions and their sign to the other ranks."""
+        box = torch.tensor([*header, 0, 0, 0, 0][:5], device=self._world.device)
+        dist.broadcast(box, src=0)
+        return [int(number) for number in box.tolist()]
+
+    def _sent(self, asked: Questions) -> Questions:
+        """Send questions from the first rank to the others."""
+        both = self.ids(asked.both)
+        for part in (asked.query, both, asked.back):
+            dist.broadcast(part.contiguous(), src=0)
+        return asked._replace(both=both.cpu().numpy())
+
+    def _all_scores(self, scorer: Scorer, asked: Questions) -> Tensor:
+        own = super().scores(scorer, asked)
+        return self._gathered(own, self._table.block)[:, : self.shape[0]]
+
+    def _best_of_all(self, scorer: Scorer, asked: Questions, k: int) -> tuple[Tensor, Tensor]:
+        own = super().scores(scorer, asked)
+        best = own.topk(min(k, own.shape[1]), dim=1)
+        width = min(k, self._table.block)
+        found = self._gathered(best.values, width, fill=-torch.inf)
+        places = self._gathered(best.indices + self._table.first, width)
+        top = found.topk(min(k, found.shape[1]), dim=1)
+        return places.gather(1, top.indices), top.values
+
+    def _gathered(self, part: Tensor, width: int, fill: float = 0.0) -> Tensor:
+        """Return the ranks' parts side by side, each filled up to the same width; only the first rank needs them."""
+        padded = part.new_full((len(part), width), fill)
+        padded[:, : part.shape[1]] = part
+        parts = [torch.empty_like(padded) for _ in range(self._world.size)] if self._world.first else None
+        dist.gather(padded, parts, dst=0)
+        return padded if parts is None else torch.cat(parts, dim=1)
 
 
 def _shard(n_entities: int, width: int, config: OptimiserConfig, world: World) -> Any:

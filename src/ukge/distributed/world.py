@@ -1,9 +1,17 @@
-"""The ranks of one training: how a process joins them, and what they tell each other."""
+"""The ranks of one training: how they find each other, how a process joins them, and what they tell each other.
+
+torchrun keeps one store for all its restarts. What a rank wrote there before it died, its address too, is still there
+when the ranks are started again, and one that is quicker than another would call the dead one. A count of restarts
+does not tell the old from the new: every machine's launcher counts its own. So each start gets a name that no start
+before it had, and keeps all it writes under that name (`agreed_name`).
+"""
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,12 +24,14 @@ from torch import Tensor
 from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
-from ukge.distributed.rendezvous import agreed_name
 from ukge.errors import ConfigError, RunError, UkgeError
-from ukge.models.devices import resolve_device
+from ukge.models.tensors import resolve_device
 
 PATIENCE = timedelta(minutes=30)
 """How long a rank waits for the others: longer than one of them may read data, build a metric or write a run."""
+
+PAUSE = 0.01
+"""Seconds between two looks of the first rank for the others."""
 
 LAUNCH_HINT = "For example: torchrun --nproc-per-node 2 --no-python ukge train DATA --distributed --out RUN"
 LOST_HINT = "A rank has ended. What has ended it stands above or in the system's log; memory is the usual reason."
@@ -129,6 +139,32 @@ def joined(device: str) -> Iterator[World]:
         raise RunError(f"rank {rank} lost the others: {error}", hint=LOST_HINT) from None
     finally:
         dist.destroy_process_group()
+
+
+def agreed_name(store: Store, rank: int, size: int, patience: timedelta) -> str:
+    """Return a name of this start of the ranks, the same on each and never used before in the store.
+
+    Every rank but the first asks under a token of its own, and takes the answer to that token only. The first rank
+    cannot tell whether it reads the question of a rank that is dead, so it answers until the one that lives confirms.
+    """
+    token = uuid.uuid4().hex
+    if rank:
+        store.set(f"asked/{rank}", token)
+        name = store.get(f"answer/{token}").decode()
+        store.set(f"heard/{name}/{rank}", "")
+        return name
+    deadline = time.monotonic() + patience.total_seconds()
+    missing = list(range(1, size))
+    while missing:
+        for other in missing:
+            if store.check([f"asked/{other}"]):
+                store.set(f"answer/{store.get(f'asked/{other}').decode()}", token)
+        missing = [other for other in missing if not store.check([f"heard/{token}/{other}"])]
+        if missing and time.monotonic() > deadline:
+            names = ", ".join(map(str, missing))
+            raise RunError(f"rank {names} did not come within {patience}", hint="See what torchrun says of it.")
+        time.sleep(PAUSE if missing else 0)
+    return token
 
 
 def require_torchrec() -> None:

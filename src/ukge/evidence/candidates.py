@@ -14,7 +14,7 @@ from ukge.evidence.paths import rule_at, rule_key
 from ukge.evidence.tables import UNIT
 from ukge.graph.queries import Answers, Places, Queries
 from ukge.graph.vocabulary import Ids
-from ukge.models.model import best
+from ukge.models.tables import best
 
 WALKS = 20_000
 """Second steps that are looked at for one query; hubs have more than could change the answer."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ukge.evaluation.tasks import Predictor
 from ukge.learning.engines.base import Engine
-from ukge.models.assemble import as_model
+from ukge.models.model import as_model
 from ukge.models.parameters import Parameters
 from ukge.runs.directory import Progress, Run
 from ukge.settings.config import Config

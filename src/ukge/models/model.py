@@ -1,6 +1,6 @@
 """A model is embeddings × scorer × link: how its weights start, and what they say about facts.
 
-Answers come from NumPy, which is there at once. What needs PyTorch, another device above all, is in `devices`.
+Where the weights lie, and who looks their rows up, is in `tables`.
 """
 
 from __future__ import annotations
@@ -11,21 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ukge.models.aligned import aligned_zeros
-from ukge.models.links import Identity, Link
-from ukge.models.parameters import Floats, Parameters
-from ukge.models.scorers import Scorer
-
-Ids = npt.NDArray[np.integer[Any]]
+from ukge.models.links import Identity, Link, links
+from ukge.models.parameters import Floats, Ids, Parameters, aligned_zeros
+from ukge.models.scorers import Scorer, scorers
+from ukge.models.tables import ArrayTables, Questions, Tables
+from ukge.settings.config import Config
 
 BLOCK = 1 << 20
-"""Elements that a block of the initialisation, of looked-up rows or of scores may hold."""
-
-FACTS = 1 << 17
-"""Elements of the rows that are looked up at once for facts: few enough to stay in a cache."""
-
-MANY = 1 << 26
-"""Differences from which on PyTorch, whose threads share them, has distances done before NumPy."""
+"""Elements that a block of the initialisation may hold."""
 
 BOUND = 2.0
 """Deviations at which the initial normal distribution is cut off."""
@@ -86,7 +79,7 @@ def init_rest(
 
 def normal_rows(rng: np.random.Generator, rows: int, width: int, scale: float) -> Iterator[tuple[slice, Floats]]:
     """Yield a table drawn from a truncated normal of deviation `scale`, block by block."""
-    for block in _blocks(rows, width):
+    for block in _blocks(rows, width, BLOCK):
         values = rng.standard_normal((block.stop - block.start, width), dtype=np.float32)
         while (outside := np.abs(values) > BOUND).any():
             values[outside] = rng.standard_normal(int(outside.sum()), dtype=np.float32)
@@ -108,33 +101,30 @@ class Model:
     """
 
     def __init__(
-        self, parameters: Parameters, scorer: Scorer, link: Link, undirected: npt.NDArray[np.bool_] | None = None
+        self, weights: Parameters | Tables, scorer: Scorer, link: Link, undirected: npt.NDArray[np.bool_] | None = None
     ) -> None:
-        self.parameters = parameters
+        self.tables = ArrayTables(weights) if isinstance(weights, Parameters) else weights
         self.scorer = scorer
         self.link = link
         self.undirected = undirected
-        self._entity: Any = parameters.entity
-        self._relation: Any = parameters.relation
-        self._link: Any = parameters.link
 
     @property
     def n_entities(self) -> int:
         """How many entities can be an answer."""
-        return len(self._entity)
+        return self.tables.shape[0]
 
     def plausibility(self, head: Ids, relation: Ids, tail: Ids) -> Floats:
         """Return g(h, r, t) of each fact."""
         out = np.empty(len(head), dtype=np.float32)
         for rows, plausibility in self._plausibilities(head, relation, tail):
-            out[rows] = self._numbers(plausibility)
+            out[rows] = self.tables.numbers(plausibility)
         return out
 
     def confidence(self, head: Ids, relation: Ids, tail: Ids) -> Floats:
         """Return f(h, r, t) of each fact; with a bounded link, within [0, 1]."""
         out = np.empty(len(head), dtype=np.float32)
         for rows, plausibility in self._plausibilities(head, relation, tail):
-            out[rows] = self._numbers(self._predict(plausibility))
+            out[rows] = self.tables.numbers(self._predict(plausibility))
         return out
 
     def strength(self, head: Ids, relation: Ids, tail: Ids) -> Floats:
@@ -144,45 +134,46 @@ class Model:
     @property
     def sign(self) -> float:
         """What plausibilities are multiplied by so that a higher one means a higher confidence."""
-        return self.link.ranking_sign(float(self._link[0]))
+        return self.link.ranking_sign(float(self.tables.link[0]))
 
     def tail_scores(self, head: Ids, relation: Ids) -> Floats:
         """Return for each query (h, r, ?) a score of every entity, (n, n_entities): a higher one ranks higher.
 
         Scores are plausibilities turned the way of confidence, not confidences, which tie where a link is clamped.
         """
-        return self._numbers(self._tail_scores(head, relation))
+        return self.tables.numbers(self.tables.scores(self.scorer, self._asked_tails(head, relation)))
 
     def head_scores(self, relation: Ids, tail: Ids) -> Floats:
         """Return for each query (?, r, t) a score of every entity, (n, n_entities), as `tail_scores` does."""
-        return self._numbers(self._head_scores(relation, tail))
+        return self.tables.numbers(self.tables.scores(self.scorer, self._asked_heads(relation, tail)))
 
     def rank_tails(self, head: Ids, relation: Ids, k: int) -> Ranking:
         """Return the k best tails of each query (h, r, ?); all entities are candidates."""
-        return self._rank(len(head), k, lambda rows: self._tail_scores(head[rows], relation[rows]))
+        return self._rank(len(head), k, lambda rows: self._asked_tails(head[rows], relation[rows]))
 
     def rank_heads(self, relation: Ids, tail: Ids, k: int) -> Ranking:
         """Return the k best heads of each query (?, r, t); all entities are candidates."""
-        return self._rank(len(tail), k, lambda rows: self._head_scores(relation[rows], tail[rows]))
+        return self._rank(len(tail), k, lambda rows: self._asked_heads(relation[rows], tail[rows]))
 
     def query(self, side: str, given: int, relation: int) -> Floats:
         """Return the vector whose product with an entity's row is that entity's score, for inner products alone."""
         ids = np.array([given]), np.array([relation])
         found = self._tail_query(*ids) if side == "tail" else self._head_query(*ids[::-1])
-        return np.asarray(self._numbers(found)[0] * np.float32(self.sign))
+        return np.asarray(self.tables.numbers(found)[0] * np.float32(self.sign))
 
     def confidence_of(self, scores: Floats) -> Floats:
         """Return the confidences that scores, or strengths, stand for."""
-        return np.asarray(self.link.predict(np.float32(self.sign) * scores, *self.parameters.link))
+        weight, bias = self.tables.numbers(self.tables.link)
+        return np.asarray(self.link.predict(np.float32(self.sign) * scores, weight, bias))
 
     def _plausibilities(self, head: Ids, relation: Ids, tail: Ids) -> Iterator[tuple[slice, Any]]:
         if self.undirected is not None:
             # Rounded products depend on their order: a fact and its mirror are multiplied in the same one.
             turned = self.undirected[relation] & (head > tail)
             head, tail = np.where(turned, tail, head), np.where(turned, head, tail)
-        for rows in _blocks(len(head), self._entity.shape[1], FACTS):
-            kind = self._rows(self._relation, relation[rows])
-            ends = self._rows(self._entity, head[rows]), self._rows(self._entity, tail[rows])
+        for rows in _blocks(len(head), self.tables.shape[1], self.tables.rows_at_once):
+            kind = self.tables.kinds(relation[rows])
+            ends = self.tables.rows(head[rows]), self.tables.rows(tail[rows])
             plausibility = self.scorer.plausibility(ends[0], kind, ends[1])
             both = self._told_both_ways(relation[rows])
             if len(both):
@@ -191,13 +182,13 @@ class Model:
             yield rows, plausibility
 
     def _predict(self, plausibility: Any) -> Any:
-        return self.link.predict(plausibility, self._link[0], self._link[1])
+        return self.link.predict(plausibility, self.tables.link[0], self.tables.link[1])
 
     def _tail_query(self, head: Ids, relation: Ids) -> Any:
-        return self.scorer.tail_query(self._rows(self._entity, head), self._rows(self._relation, relation))
+        return self.scorer.tail_query(self.tables.rows(head), self.tables.kinds(relation))
 
     def _head_query(self, relation: Ids, tail: Ids) -> Any:
-        return self.scorer.head_query(self._rows(self._relation, relation), self._rows(self._entity, tail))
+        return self.scorer.head_query(self.tables.kinds(relation), self.tables.rows(tail))
 
     def _told_both_ways(self, relation: Ids) -> npt.NDArray[np.int64]:
         """Return which facts or queries have no direction and a scorer that gives them one."""
@@ -205,64 +196,42 @@ class Model:
             return np.zeros(0, dtype=np.int64)
         return np.flatnonzero(self.undirected[relation])
 
-    def _tail_scores(self, head: Ids, relation: Ids) -> Any:
-        return self._all_scores(self._tail_query(head, relation), head, relation, self._told_both_ways(relation))
+    def _asked_tails(self, head: Ids, relation: Ids) -> Questions:
+        return self._asked(self._tail_query(head, relation), head, relation, self._told_both_ways(relation))
 
-    def _head_scores(self, relation: Ids, tail: Ids) -> Any:
+    def _asked_heads(self, relation: Ids, tail: Ids) -> Questions:
         query, both = self._head_query(relation, tail), self._told_both_ways(relation)
         if len(both):  # the same question as that for a tail, so that it gets the same answer to the bit
             query[both] = self._tail_query(tail[both], relation[both])
-        return self._all_scores(query, tail, relation, both)
+        return self._asked(query, tail, relation, both)
 
-    def _all_scores(self, query: Any, given: Ids, relation: Ids, both: npt.NDArray[np.int64]) -> Any:
-        plausibility = self._compare_all(query)
-        if len(both):
-            back = self._compare_all(self._head_query(relation[both], given[both]))
-            plausibility[both] = (plausibility[both] + back) / 2
-        return -plausibility if self.sign < 0 else plausibility
+    def _asked(self, query: Any, given: Ids, relation: Ids, both: npt.NDArray[np.int64]) -> Questions:
+        back = self._head_query(relation[both], given[both]) if len(both) else query[:0]
+        return Questions(query, both, back, self.sign)
 
-    def _rank(self, n: int, k: int, scores_of: Callable[[slice], Any]) -> Ranking:
+    def _rank(self, n: int, k: int, asked_of: Callable[[slice], Questions]) -> Ranking:
         k = min(k, self.n_entities)
         found = Ranking(np.empty((n, k), dtype=np.int64), np.empty((n, k), dtype=np.float32))
-        for rows in _blocks(n, self.n_entities):
-            entity, scores = self._best(scores_of(rows), k)
-            found.entity[rows] = self._numbers(entity)
-            found.confidence[rows] = self._numbers(self._predict(self.sign * scores))
+        for rows in _blocks(n, self.n_entities, self.tables.scores_at_once):
+            entity, scores = self.tables.best(self.scorer, asked_of(rows), k)
+            found.entity[rows] = self.tables.numbers(entity)
+            found.confidence[rows] = self.tables.numbers(self._predict(self.sign * scores))
         return found
 
-    # What another device does otherwise.
 
-    def _rows(self, table: Any, ids: Ids) -> Any:
-        return table[ids]
+def as_model(
+    parameters: Parameters, config: Config, device: str = "cpu", undirected: npt.NDArray[np.bool_] | None = None
+) -> Model:
+    """Join weights with the scorer and the link of a config; `undirected` says which relations have no direction."""
+    weights: Parameters | Tables = parameters
+    if device != "cpu":
+        from ukge.models.tensors import TensorTables  # noqa: PLC0415 — PyTorch takes a second to load
 
-    def _compare_all(self, query: Any) -> Any:
-        if self.scorer.inner_product or query.size * self.n_entities < MANY:
-            return self.scorer.compare_all(query, self._entity)
-        from ukge.models.tensors import compare_by_torch  # noqa: PLC0415 — only what is worth its loading
-
-        return compare_by_torch(self.scorer, query, self._entity)
-
-    def _best(self, scores: Any, k: int) -> tuple[Any, Any]:
-        entity = best(scores, k)
-        return entity, np.take_along_axis(scores, entity, axis=1)
-
-    def _numbers(self, values: Any) -> npt.NDArray[Any]:
-        return np.asarray(values)
+        weights = TensorTables.of(parameters, device)
+    return Model(weights, scorers.get(config.model.scorer), links.get(config.model.link), undirected)
 
 
-def best(scores: Floats, k: int) -> npt.NDArray[np.int64]:
-    """Return the places of the k highest scores of each row, best first; of equal ones, the first comes first."""
-    k = min(k, scores.shape[1])
-    found = np.empty((len(scores), k), dtype=np.int64)
-    if k:
-        for row, own in zip(scores, found, strict=True):
-            least = np.partition(row, len(row) - k)[len(row) - k]
-            place = np.flatnonzero(~(row < least))
-            own[:] = place[np.argsort(-row[place], kind="stable")[:k]]
-    return found
-
-
-def _blocks(n: int, width: int, size: int | None = None) -> Iterator[slice]:
-    step = max(1, (size or BLOCK) // max(1, width))
+def _blocks(n: int, width: int, size: int) -> Iterator[slice]:
+    step = max(1, size // max(1, width))
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))

@@ -9,7 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float32]
+Ids = npt.NDArray[np.integer[Any]]
 State = dict[str, npt.NDArray[Any]]
+
+LINE = 64
+"""Bytes of a cache line."""
 
 
 @dataclass
@@ -35,3 +39,14 @@ class Parameters:
     def nbytes(self) -> int:
         """Bytes of all arrays."""
         return sum(array.nbytes for array in self.as_dict().values())
+
+
+def aligned_zeros(*shape: int) -> Floats:
+    """Return a table of zeros that begins at a cache line; its pages are not touched until somebody writes to them.
+
+    NumPy's own begin 16 bytes after one, so that every second vector load of a row crosses two lines.
+    """
+    n_bytes = int(np.prod(shape, dtype=np.int64)) * 4
+    memory = np.zeros(n_bytes + LINE, dtype=np.uint8)
+    start = -memory.ctypes.data % LINE
+    return memory[start : start + n_bytes].view(np.float32).reshape(shape)

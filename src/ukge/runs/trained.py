@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import Wording, in_python, worded
-from ukge.models.assemble import as_model
-from ukge.models.model import Model
+from ukge.models.model import Model, as_model
 from ukge.models.parameters import Parameters
 from ukge.settings.config import Config
 

@@ -73,7 +73,7 @@ def approximate(run: Path, known: FactIndex, exact: ExactSearch) -> ApproximateS
 
 def _empty(model: Model) -> Any:
     return Index(
-        ndim=model.parameters.entity.shape[1],
+        ndim=model.tables.shape[1],
         metric="ip",
         dtype="f16",
         connectivity=CONNECTIVITY,
@@ -84,8 +84,8 @@ def _empty(model: Model) -> Any:
 def _built(folder: Path, digest: str, model: Model) -> Any:
     index = _empty(model)
     for start in range(0, model.n_entities, ADDED_AT_ONCE):
-        rows = model.parameters.entity[start : start + ADDED_AT_ONCE]
-        index.add(np.arange(start, start + len(rows)), rows)
+        ids = np.arange(start, min(start + ADDED_AT_ONCE, model.n_entities))
+        index.add(ids, model.tables.rows(ids))
     try:
         folder.mkdir(exist_ok=True)
         with replacing_path(folder / "entities.usearch") as temporary:

@@ -57,7 +57,7 @@ def resolve(config: Config) -> str:
     """Return the engine that `auto` means: by query for 1-vs-all, fused where that applies on a CPU, else PyTorch."""
     from ukge.learning.engines.fused import applies  # noqa: PLC0415
     from ukge.learning.engines.query_engine import applies as by_query  # noqa: PLC0415
-    from ukge.models.devices import resolve_device  # noqa: PLC0415
+    from ukge.models.tensors import resolve_device  # noqa: PLC0415
 
     if config.runtime.engine != "auto":
         return config.runtime.engine

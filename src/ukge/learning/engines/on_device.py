@@ -13,8 +13,8 @@ from torch import Tensor
 from ukge.learning.engines.base import EpochResult
 from ukge.learning.engines.torch_optimisers import optimisers
 from ukge.learning.training_data import TrainingData
-from ukge.models.devices import resolve_device
 from ukge.models.parameters import Parameters, State
+from ukge.models.tensors import resolve_device
 from ukge.settings.config import Config
 
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from ukge.learning.engines.fused.records import Ints, Occurrences, Prepared, Scratch
 from ukge.learning.engines.fused.rows import SPREAD, TERMS
-from ukge.models.aligned import aligned_zeros
-from ukge.models.parameters import Parameters
+from ukge.models.parameters import Parameters, aligned_zeros
 
 
 class Extent(NamedTuple):

@@ -35,8 +35,7 @@ from ukge.learning.engines.fused.records import (
 from ukge.learning.engines.fused.rows import TERMS
 from ukge.learning.training_data import TrainingData
 from ukge.logic.ground_rules import GroundRules
-from ukge.models.aligned import aligned_zeros
-from ukge.models.parameters import Parameters, State
+from ukge.models.parameters import Parameters, State, aligned_zeros
 from ukge.models.scorers import scorers
 from ukge.settings.config import Config
 
