@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ukge.reproduction.bench import GraphFindings
-from ukge.reproduction.outcomes import Outcome, Trivial
+from ukge.reproduction.bench import GraphFindings, Outcome, Trivial
 from ukge.reproduction.recipes import MAIN, Recipes
 from ukge.reproduction.reproduce import GraphResults
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.reproduction.made_up import outcome, results
 
-from ukge.reproduction.ablation import section, sentence, verdict
+from ukge.reproduction.beyond_paper import rules_section, sentence, verdict
 from ukge.reproduction.cells import F1, MSE, Column, Summary
 from ukge.reproduction.document import Bullets, Grid
 
@@ -52,7 +52,7 @@ def test_sentences_are_plain() -> None:
 def test_the_section_tells_of_settings_that_differ() -> None:
     without = [outcome("ukge-p", seed, {"mse": 0.010 + seed * 1e-4}) for seed in range(3)]
     own = [outcome("ukge-rect", seed, {"mse": 0.005 + seed * 1e-4}) for seed in range(3)]
-    found = section([results(*without, *own)])
+    found = rules_section([results(*without, *own)])
     assert found is not None
     table, said = found.blocks[1], found.blocks[2]
     assert isinstance(table, Grid)
@@ -64,8 +64,8 @@ def test_the_section_tells_of_settings_that_differ() -> None:
     assert [row[1].text for row in table.rows] == ["1.01 ± 0.01", "0.51 ± 0.01", "–"]
     assert said == Bullets(("On ppi5k, the authors' ground rules help: better in MSE.",))
     other = [replace(each, settings={**each.settings, "optimiser": {"lr": 0.5}}) for each in own]
-    unlike = section([results(*without, *other)])
+    unlike = rules_section([results(*without, *other)])
     assert unlike is not None
     assert isinstance(unlike.blocks[2], Bullets)
     assert unlike.blocks[2].items[0].endswith("Their settings differ in more than rules: lr.")
-    assert section([results(*without)]) is None
+    assert rules_section([results(*without)]) is None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ukge.evaluation.case_study import Tail
 from ukge.graph.catalogue import BENCHMARKS
-from ukge.reproduction.published import PublishedTail, published
+from ukge.reproduction.cells import published
 from ukge.reproduction.recipes import PAPER_MODELS
 
 METRICS = ("mse", "mae", "linear", "exponential", "f1", "accuracy")
@@ -48,5 +49,5 @@ def test_statistics_rules_and_cases() -> None:
     ratios = {graph: [rule.hit_ratio for rule in rules] for graph, rules in found.rules.items()}
     assert ratios == {"cn15k": [37.0, 35.6], "nl27k": [42.9], "ppi5k": [80.8]}
     hotel = found.cases["cn15k"][1]
-    assert hotel.predicted[0] == PublishedTail("relaxing", 0.858, None)
-    assert hotel.predicted[2] == PublishedTail("rest", 0.827, 0.984)
+    assert hotel.predicted[0] == Tail("relaxing", 0.858, None)
+    assert hotel.predicted[2] == Tail("rest", 0.827, 0.984)

@@ -59,12 +59,12 @@ def reproduce(
     the repository; any given here changes them for all models.
     """
     from ukge.cli.reproduce_progress import ReproductionProgress
+    from ukge.reproduction.document import render
     from ukge.reproduction.page import page as as_page
     from ukge.reproduction.page import sections
     from ukge.reproduction.recipes import PAPER_MODELS
     from ukge.reproduction.reproduce import Request
     from ukge.reproduction.reproduce import reproduce as run
-    from ukge.reproduction.terminal import render
 
     request = Request(
         tuple(graphs or GRAPHS),

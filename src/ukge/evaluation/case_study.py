@@ -25,7 +25,7 @@ class Tail:
     entity: str
     predicted: float
     observed: float | None
-    parts: tuple[str, ...]
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class Case:
     head: str
     relation: str
     predicted: tuple[Tail, ...]
-    true: tuple[Tail, ...]
-    known: int
+    true: tuple[Tail, ...] = ()
+    known: int = 0
 
 
 def parse_query(text: str, dataset: Dataset) -> tuple[int, int]:

@@ -1,16 +1,17 @@
-"""A graph on the bench: its cuts, the protocols prepared for them, and what can be said of it without a model."""
+"""A graph on the bench: its cuts, the protocols prepared for them, and what was measured of it and is kept."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from ukge.evaluation.case_study import CASES, informative_queries
-from ukge.evaluation.evaluate import evaluate, prepare
+from ukge.evaluation.case_study import CASES, Case, Tail, informative_queries
+from ukge.evaluation.evaluate import Row, evaluate, prepare
 from ukge.evaluation.metric import Bootstrap
 from ukge.evaluation.protocols import Plan, Settings
 from ukge.graph.catalogue import BENCHMARKS, open_dataset
@@ -18,28 +19,85 @@ from ukge.graph.dataset import Dataset
 from ukge.logic.measures import ScoredRule, measure
 from ukge.logic.mining import MiningSettings, mine
 from ukge.logic.syntax import parse_rule
+from ukge.reproduction.cells import published
 from ukge.reproduction.jobs import CLEAN, PAPER
-from ukge.reproduction.outcomes import Trivial, figures_of, fingerprints, read_json, write_json
-from ukge.reproduction.published import published
 from ukge.reproduction.recipes import Recipes
 from ukge.settings.variants import paper_tau
+from ukge.storage.files import write_atomically
 
 WHOLE_STRONG = 0.9
 """τ at which the hit ratios of the whole graph come closest to the paper's (see docs/rules.md)."""
 BEST_MINED = 3
 NO_BOOTSTRAP = Bootstrap(0)
+FORMAT = 1
+
+Figures = Mapping[str, Mapping[str, float | None]]
+"""Values by table and metric of a protocol."""
 
 
-@dataclass(frozen=True, eq=False)
-class Cut:
-    """A data set with the protocol that judges models trained on it."""
+class Kept:
+    """What was measured once and is kept as a small JSON file that is whole or not there."""
 
-    dataset: Dataset
-    plan: Plan
+    def write(self, path: Path) -> None:
+        """Write it with the format's number."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        values = {"format": FORMAT, **asdict(self)}  # type: ignore[call-overload]
+        write_atomically(path, (json.dumps(values, indent=1, ensure_ascii=False) + "\n").encode())
+
+    @classmethod
+    def read(cls, path: Path) -> Self | None:
+        """Read it; None where there is no readable one, which is then measured again."""
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            if data.pop("format") != FORMAT:
+                return None
+            values = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+            if "cases" in values:
+                values["cases"] = tuple(map(_case, values["cases"]))
+            return cls(**values)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            return None
 
 
 @dataclass(frozen=True)
-class GraphFindings:
+class Outcome(Kept):
+    """The figures of one run under one protocol, with all that says which run it was."""
+
+    graph: str
+    model: str
+    task: str
+    clean: bool
+    seed: int
+    protocol: str
+    tau: float
+    rules: str
+    settings: Mapping[str, Any]
+    data: Mapping[str, str]
+    weights: str
+    training: Mapping[str, Any]
+    versions: Mapping[str, str]
+    figures: Figures
+    cases: tuple[Case, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def value(self, table: str, metric: str) -> float | None:
+        """Return one figure, None where the protocol has none."""
+        return self.figures.get(table, {}).get(metric)
+
+
+@dataclass(frozen=True)
+class Trivial(Kept):
+    """What needs no model reaches: figures by the baseline's name, with the data and the τ they were measured at."""
+
+    protocol: str
+    tau: float
+    data: Mapping[str, str]
+    figures: Mapping[str, Figures]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class GraphFindings(Kept):
     """Statistics of a graph and its rules, as the tables 1 and 2 print them."""
 
     data: Mapping[str, str]
@@ -60,15 +118,15 @@ class Bench:
         self.recipes = recipes
         known = paper_tau(self.name)
         self.tau: float = known if self.published or tau is None else tau
-        self._cuts: dict[str, tuple[int, Cut]] = {}
+        self._cuts: dict[str, tuple[int, Plan]] = {}
 
-    def cut(self, protocol: str, seed: int = 0) -> Cut:
-        """Return the data for a protocol: as it comes for `paper`, cut leak-safely with the seed for `clean`."""
+    def cut(self, protocol: str, seed: int = 0) -> Plan:
+        """Return a protocol with its data: as it comes for `paper`, cut leak-safely with the seed for `clean`."""
         wanted = seed if protocol == CLEAN else 0
         held = self._cuts.get(protocol)
         if held is None or held[0] != wanted:
             dataset = open_dataset(self.reference, seed=wanted, leak_safe=protocol == CLEAN)
-            held = wanted, Cut(dataset, prepare(dataset, protocol, Settings(tau=self.tau, seed=wanted)))
+            held = wanted, prepare(dataset, protocol, Settings(tau=self.tau, seed=wanted))
             self._cuts[protocol] = held
         return held[1]
 
@@ -86,11 +144,11 @@ class Bench:
     def trivial(self, out: Path, protocol: str, seed: int = 0) -> Trivial:
         """Return what the trivial baselines reach, measured once and kept in `out`."""
         path = self.trivial_path(out, protocol, seed)
-        cut = self.cut(protocol, seed)
-        data = fingerprints(cut.dataset)
+        plan = self.cut(protocol, seed)
+        data = fingerprints(plan.dataset)
         found = Trivial.read(path)
         if found is None or (dict(found.data), found.tau) != (data, self.tau):
-            judged = evaluate(cut.plan, {}, bootstrap=NO_BOOTSTRAP)
+            judged = evaluate(plan, {}, bootstrap=NO_BOOTSTRAP)
             figures = {row.name: figures_of(row) for row in judged.rows}
             found = Trivial(protocol, self.tau, data, figures, judged.notes)
             found.write(path)
@@ -105,13 +163,13 @@ class Bench:
         path = out / f"{self.name}.json"
         dataset = self.cut(PAPER).dataset
         data = fingerprints(dataset)
-        held = read_json(path)
-        if held is None or (held.get("data"), held.get("tau")) != (data, self.tau):
-            held = {"data": data, "tau": self.tau, "statistics": _statistics(dataset), **self._rules(dataset)}
-            write_json(path, held)
-        return GraphFindings(held["data"], held["tau"], held["statistics"], tuple(held["rules"]), held["mined"])
+        held = GraphFindings.read(path)
+        if held is None or (held.data, held.tau) != (data, self.tau):
+            held = GraphFindings(data, self.tau, _statistics(dataset), *self._rules(dataset))
+            held.write(path)
+        return held
 
-    def _rules(self, dataset: Dataset) -> dict[str, Any]:
+    def _rules(self, dataset: Dataset) -> tuple[tuple[Mapping[str, Any], ...], int]:
         mined = mine(dataset.train, MiningSettings(strong=self.tau))
         rules = published().rules.get(self.name, ()) if self.published else ()
         named = set(dataset.relations)  # a copy of a benchmark may come without the names of its relations
@@ -120,8 +178,7 @@ class Bench:
         train = measure(dataset.train, given, strong=self.tau)
         whole = measure(dataset.whole(), given, strong=WHOLE_STRONG)
         ratios: list[float | None] = [each.hit_ratio for each in known] if known else [None] * len(given)
-        rows = [_rule(*each) for each in zip(train, whole, ratios, strict=True)]
-        return {"rules": rows, "mined": len(mined)}
+        return tuple(_rule(*each) for each in zip(train, whole, ratios, strict=True)), len(mined)
 
 
 def graph_name(reference: str) -> str:
@@ -152,3 +209,21 @@ def _rule(train: ScoredRule, whole: ScoredRule, ratio: float | None) -> dict[str
 
 def _counts(scored: ScoredRule) -> dict[str, Any]:
     return {name: value for name, value in asdict(scored.measures).items() if name in ("support", "implied")}
+
+
+def fingerprints(dataset: Dataset) -> dict[str, str]:
+    """Return the fingerprints of the parts of a data set."""
+    return {name: part.fingerprint for name, part in dataset.parts.items()}
+
+
+def figures_of(row: Row) -> Figures:
+    """Return the figures of a row of an evaluation as plain values."""
+    return {table: {each.metric.name: each.to_dict()["value"] for each in row.figures[table]} for table in row.figures}
+
+
+def _case(data: Mapping[str, Any]) -> Case:
+    tails = {
+        side: tuple(Tail(**{**tail, "parts": tuple(tail["parts"])}) for tail in data[side])
+        for side in ("predicted", "true")
+    }
+    return Case(data["head"], data["relation"], tails["predicted"], tails["true"], data["known"])

@@ -1,13 +1,22 @@
-"""The cells of our tables: what was published, the mean of ours over seeds with its deviation, and the difference."""
+"""The cells of our tables: what was published, the mean of ours over seeds with its deviation, and the difference.
+
+What was published is the file `published.toml`, read and checked once.
+"""
 
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from statistics import fmean, stdev
 
+from ukge.evaluation.case_study import Case, Tail
+
 NOTHING = "–"
+UNSEEN = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +137,59 @@ def swapped(first: Mapping[str, float], second: Mapping[str, float]) -> list[tup
     return [
         (a, b) for i, a in enumerate(shared) for b in shared[i + 1 :] if first[a] < first[b] and second[a] > second[b]
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """The size of a graph, and mean and standard deviation of its confidences (table 1)."""
+
+    entities: int
+    relations: int
+    facts: int
+    mean: float
+    deviation: float
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRule:
+    """A rule of the paper with its hit ratio in % (table 2)."""
+
+    rule: str
+    hit_ratio: float
+
+
+@dataclass(frozen=True)
+class Published:
+    """All numbers, by graph; `results` by model, graph and metric."""
+
+    statistics: Mapping[str, Statistics]
+    rules: Mapping[str, tuple[PublishedRule, ...]]
+    results: Mapping[str, Mapping[str, Mapping[str, float]]]
+    cases: Mapping[str, tuple[Case, ...]]
+
+    def value(self, graph: str, model: str, metric: str) -> float | None:
+        """Return a number of the tables 3, 4 and 6 in the units they print, None where they have none."""
+        return self.results.get(model, {}).get(graph, {}).get(metric)
+
+
+@cache
+def published() -> Published:
+    """Return the published numbers."""
+    text = files("ukge.reproduction").joinpath("published.toml").read_text(encoding="utf-8")
+    data = tomllib.loads(text)
+    return Published(
+        statistics={graph: Statistics(**each) for graph, each in data["statistics"].items()},
+        rules={graph: tuple(PublishedRule(**each) for each in rules) for graph, rules in data["rules"].items()},
+        results=data["results"],
+        cases={
+            graph: tuple(
+                Case(case["head"], case["relation"], tuple(_tail(*each) for each in case["predicted"]))
+                for case in cases
+            )
+            for graph, cases in data["cases"].items()
+        },
+    )
+
+
+def _tail(entity: str, predicted: float, observed: float) -> Tail:
+    return Tail(entity, predicted, None if observed == UNSEEN else observed)

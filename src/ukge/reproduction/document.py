@@ -1,9 +1,13 @@
-"""A page of sections, sentences and grids, before it is Markdown or something a terminal shows."""
+"""A page of sections, sentences and grids, as Markdown and on a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +59,11 @@ def markdown(title: str, sections: Sequence[Section]) -> str:
     parts = [f"# {title}"]
     for section in sections:
         parts.append(f"## {section.title}")
-        parts += [_block(block) for block in section.blocks]
+        parts += [_as_markdown(block) for block in section.blocks]
     return "\n\n".join(parts) + "\n"
 
 
-def _block(block: Block) -> str:
+def _as_markdown(block: Block) -> str:
     if isinstance(block, Grid):
         return "\n".join(_lines(block))
     if isinstance(block, Bullets):
@@ -84,3 +88,43 @@ def _cell(cell: Cell) -> str:
     below = cell.below.replace("|", "\\|")
     shown = f"**{text}**" if cell.strong else f"*{text}*" if cell.soft and text.strip("–") else text
     return f"{shown}<br>{below}" if below else shown
+
+
+def render(sections: Sequence[Section]) -> RenderableType:
+    """Return the sections as something a Rich console can print."""
+    parts: list[RenderableType] = []
+    for section in sections:
+        if not section.page_only:
+            parts.append(Text(f"\n{section.title}", style="bold"))
+            parts += [_on_screen(block) for block in section.blocks]
+    return Group(*parts)
+
+
+def _on_screen(block: Block) -> RenderableType:
+    if isinstance(block, Grid):
+        return _table(block)
+    if isinstance(block, Bullets):
+        return Text("\n".join(f"• {_plain(item)}" for item in block.items))
+    return Text(_plain(block), style="dim")
+
+
+def _table(grid: Grid) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for number, title in enumerate(grid.header):
+        right = number > 0 and not grid.words
+        table.add_column(_plain(title), justify="right" if right else "left", overflow="fold")
+    for row in grid.rows:
+        table.add_row(*[_text(cell) for cell in row])
+    return table
+
+
+def _text(cell: Cell) -> Text:
+    text = Text(_plain(cell.text), style="bold" if cell.strong else "dim" if cell.soft else "")
+    if cell.below:
+        text.append(f"\n{_plain(cell.below)}", style="not bold dim")
+    return text
+
+
+def _plain(text: str) -> str:
+    """Drop what only Markdown understands."""
+    return text.replace("`", "").replace("**", "")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ukge.reproduction import ablation, leaks, tables
+from ukge.reproduction import tables
+from ukge.reproduction.beyond_paper import clean_section, rules_section
 from ukge.reproduction.document import Block, Bullets, Cell, Section, grid, markdown
 from ukge.reproduction.recipes import MAIN, RANKING, Recipes, contestants
 from ukge.reproduction.reproduce import Reproduction
@@ -25,8 +26,8 @@ def sections(found: Reproduction) -> list[Section]:
         tables.missed(graphs, models),
         tables.orders(graphs, models),
         tables.cases(graphs),
-        ablation.section(graphs),
-        leaks.section(graphs, models),
+        rules_section(graphs),
+        clean_section(graphs, models),
         _settings(found, models),
         _failures(found),
     ]

@@ -104,6 +104,13 @@ def recipes_for(graph: str, directory: Path | None = None) -> Recipes:
     return _checked(graph, data, str(file))
 
 
+def comparable(config: Config) -> dict[str, Any]:
+    """Return the settings that decide what is learnt: all but where and how it runs, and the seed."""
+    settings: dict[str, Any] = config.to_dict()
+    settings["runtime"] = {"seed": config.runtime.seed}
+    return settings
+
+
 def _checked(graph: str, data: dict[str, Any], where: str) -> Recipes:
     words = {name: _sentences(data.pop(name, []), f"{where}: {name}") for name in WORDS}
     for model, table in data.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,31 @@ from ukge.evaluation.case_study import study
 from ukge.evaluation.evaluate import measure
 from ukge.learning.estimator import UKGE
 from ukge.learning.train import EpochEvent
-from ukge.reproduction.bench import NO_BOOTSTRAP, Bench, GraphFindings, graph_name
-from ukge.reproduction.jobs import CLEAN, PAPER, PARTS, Job, planned
-from ukge.reproduction.outcomes import Outcome, Trivial, comparable, figures_of, fingerprints
-from ukge.reproduction.recipes import PAPER_MODELS, Recipes, recipes_for
-from ukge.reproduction.running import FINISHED, MISSING, OTHER, set_aside, standing, trained
+from ukge.reproduction.bench import (
+    NO_BOOTSTRAP,
+    Bench,
+    GraphFindings,
+    Outcome,
+    Trivial,
+    figures_of,
+    fingerprints,
+    graph_name,
+)
+from ukge.reproduction.cells import Column, Summary, summary
+from ukge.reproduction.jobs import (
+    CLEAN,
+    FINISHED,
+    MISSING,
+    OTHER,
+    PAPER,
+    PARTS,
+    Job,
+    planned,
+    set_aside,
+    standing,
+    trained,
+)
+from ukge.reproduction.recipes import MAIN, PAPER_MODELS, Recipes, comparable, recipes_for
 from ukge.runs.directory import Run
 from ukge.settings.config import Config
 
@@ -75,6 +95,17 @@ class GraphResults:
     def of(self, model: str, task: str, *, clean: bool = False) -> list[Outcome]:
         """Return the outcomes of a model, seed by seed."""
         return [each for each in self.outcomes if (each.model, each.task, each.clean) == (model, task, clean)]
+
+    def figure(self, model: str, column: Column, task: str = MAIN, *, clean: bool = False) -> Summary | None:
+        """Summarise a column of a model over its seeds; None where it has no figure."""
+        values = (each.value(column.table, column.metric) for each in self.of(model, task, clean=clean))
+        return summary(values, column.scale)
+
+    def trivial_figure(self, name: str, column: Column, *, clean: bool = False) -> Summary | None:
+        """Summarise a column of a trivial baseline; under `clean` over the cuts of all seeds."""
+        measured = self.clean_trivial if clean else (self.trivial,)
+        values = (each.figures.get(name, {}).get(column.table, {}).get(column.metric) for each in measured)
+        return summary(values, column.scale)
 
 
 @dataclass(frozen=True)
@@ -166,29 +197,25 @@ class _Work:
         return outcome, {FINISHED: EVALUATED, MISSING: TRAINED}.get(state, RESUMED)
 
     def _judged(self, bench: Bench, job: Job, config: Config, model: UKGE, run: Run) -> Outcome:
-        cut = bench.cut(job.protocol, job.seed)
+        plan = bench.cut(job.protocol, job.seed)
         predictor = model.predictor
-        (row,) = measure(cut.plan, {job.label: predictor}, NO_BOOTSTRAP)
-        cases = () if job.clean else study(cut.dataset, predictor, bench.queries(), SHOWN_TAILS)
+        (row,) = measure(plan, {job.label: predictor}, NO_BOOTSTRAP)
+        cases = () if job.clean else study(plan.dataset, predictor, bench.queries(), SHOWN_TAILS)
         manifest = run.manifest()
         seconds = sum(line["seconds"] for line in run.trace())
         return Outcome(
-            job.graph,
-            job.model,
-            job.task,
-            job.clean,
-            job.seed,
-            job.protocol,
-            bench.tau,
-            job.rules,
-            comparable(config),
-            fingerprints(cut.dataset),
-            _weights(run),
-            {**manifest["result"], "seconds": round(seconds, 1)},
-            manifest["versions"],
-            figures_of(row),
-            cases,
-            cut.plan.notes,
+            **asdict(job),
+            protocol=job.protocol,
+            tau=bench.tau,
+            rules=job.rules,
+            settings=comparable(config),
+            data=fingerprints(plan.dataset),
+            weights=_weights(run),
+            training={**manifest["result"], "seconds": round(seconds, 1)},
+            versions=manifest["versions"],
+            figures=figures_of(row),
+            cases=cases,
+            notes=plan.notes,
         )
 
 

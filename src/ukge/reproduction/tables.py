@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ukge.evaluation.case_study import Case, Tail
-from ukge.reproduction.bench import WHOLE_STRONG
+from ukge.reproduction.bench import WHOLE_STRONG, Outcome
 from ukge.reproduction.cells import (
     ACCURACY,
     EXPONENTIAL,
@@ -17,13 +17,11 @@ from ukge.reproduction.cells import (
     NOTHING,
     Column,
     Comparison,
+    published,
     ranks,
-    summary,
     swapped,
 )
 from ukge.reproduction.document import Block, Bullets, Cell, Section, grid
-from ukge.reproduction.outcomes import Outcome
-from ukge.reproduction.published import PublishedCase, PublishedTail, published
 from ukge.reproduction.recipes import MAIN, PAPER_MODELS, RANKING, contestants
 from ukge.reproduction.reproduce import GraphResults
 from ukge.settings.variants import variant
@@ -65,8 +63,8 @@ def task_of(graph: GraphResults, model: str, column: Column) -> str:
 def compared(graph: GraphResults, model: str, column: Column) -> Comparison:
     """Return a cell of the paper's tables."""
     known = published().value(graph.name, model, column.metric) if graph.published else None
-    found = graph.of(model, task_of(graph, model, column)) if model not in ELSEWHERE else []
-    return Comparison(column, known, summary((each.value(column.table, column.metric) for each in found), column.scale))
+    ours = None if model in ELSEWHERE else graph.figure(model, column, task_of(graph, model, column))
+    return Comparison(column, known, ours)
 
 
 def statistics(graphs: Sequence[GraphResults]) -> Section:
@@ -144,8 +142,8 @@ def _trivial_row(graphs: Sequence[GraphResults], name: str, task: Task) -> list[
     row: list[Cell | str] = [Cell(name, soft=True)]
     for graph in graphs:
         for column in task.columns:
-            value = graph.trivial.figures.get(name, {}).get(column.table, {}).get(column.metric)
-            row.append(Cell(NOTHING if value is None else column.text(column.scale * value), soft=True))
+            found = graph.trivial_figure(name, column)
+            row.append(Cell(NOTHING if found is None else found.text(column), soft=True))
     return row
 
 
@@ -231,8 +229,8 @@ def _case_outcome(graph: GraphResults) -> Outcome | None:
     return next((each for each in wanted if each.task == RANKING), wanted[0] if wanted else None)
 
 
-def _case_rows(graph: str, case: Case, known: PublishedCase | None) -> Iterator[list[Cell | str]]:
-    theirs: Sequence[PublishedTail | None] = known.predicted if known is not None else [None] * len(case.predicted)
+def _case_rows(graph: str, case: Case, known: Case | None) -> Iterator[list[Cell | str]]:
+    theirs: Sequence[Tail | None] = known.predicted if known is not None else [None] * len(case.predicted)
     for number, (before, tail) in enumerate(zip(theirs, case.predicted, strict=False)):
         name: list[Cell | str] = [graph, f"({case.head}, {case.relation}, ?)"] if number == 0 else ["", ""]
         words = NOTHING
@@ -241,7 +239,7 @@ def _case_rows(graph: str, case: Case, known: PublishedCase | None) -> Iterator[
         yield [*name, words, tail.entity, CONFIDENCE.text(tail.predicted), _observed(tail)]
 
 
-def _observed(tail: PublishedTail | Tail) -> str:
+def _observed(tail: Tail) -> str:
     return "N/A" if tail.observed is None else CONFIDENCE.text(tail.observed)
 
 
