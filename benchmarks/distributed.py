@@ -90,7 +90,7 @@ def judge(run: Path, cost: Cost) -> Judged:
     from ukge.evaluation.evaluate import measure, prepare
     from ukge.evaluation.metric import Bootstrap
     from ukge.evaluation.protocols import Settings
-    from ukge.runs.opened import open_run
+    from ukge.runs.learnt import open_run
 
     opened = open_run(run)
     plan = prepare(opened.dataset, "paper", Settings(tau=opened.tau))

@@ -214,10 +214,9 @@ def wait_until_ready(port: int) -> None:
 
 def judge(process: subprocess.Popen[str], port: int, run: Path, arguments: argparse.Namespace) -> bool:
     """Measure all, print it, and return whether the aims are met."""
-    from ukge.runs.dataset import dataset_of
     from ukge.runs.directory import Run
 
-    train = dataset_of(Run(run)).train
+    train = Run(run).dataset().train
     rows = random.Random(1).sample(range(len(train)), min(20_000, len(train)))
     facts = [(fact.head, fact.relation, fact.tail) for fact in train[sorted(rows)]]
     draw = random.Random(0)

@@ -16,7 +16,7 @@ from ukge.graph.synthetic import generate
 from ukge.graph.uncertain import UncertainGraph
 from ukge.learning.estimator import UKGE
 from ukge.runs.directory import Run
-from ukge.runs.trained import Collapse
+from ukge.runs.learnt import Collapse
 
 SMALL: dict[str, Any] = {"dim": 16, "epochs": 60, "batch_size": 256, "threads": 1, "lr": 0.005}
 

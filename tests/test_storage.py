@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -107,27 +104,6 @@ def test_other_programs_read_the_files(tmp_path: Path) -> None:
     assert found.keys() == arrays.keys()
     for name, array in arrays.items():
         np.testing.assert_array_equal(found[name], array)
-
-
-def test_files_with_one_digest_of_everything_are_read_and_checked(tmp_path: Path) -> None:
-    path = tmp_path / "x.safetensors"
-    path.write_bytes(with_one_digest())
-    arrays, notes = load_arrays(path)
-    assert notes == {"epoch": 1}
-    assert arrays["a"].tolist() == [1.0, 2.0]
-    path.write_bytes(with_one_digest()[:-1] + b"\x00")
-    with pytest.raises(RunError, match="damaged"):
-        StoredArrays(path)
-
-
-def with_one_digest() -> bytes:
-    """Return a file as they were before every array had a digest of its own."""
-    text, content = '{"epoch": 1}', np.array([1.0, 2.0], dtype=np.float32).tobytes()
-    digest = hashlib.sha256(text.encode() + b"|a|<f4|(2,)|" + content).hexdigest()
-    told = json.dumps({"digest": digest, "notes": text})
-    entries = {"__metadata__": {"ukge": told}, "a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}
-    header = json.dumps(entries).encode()
-    return struct.pack("<Q", len(header)) + header + content
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from ukge.learning.tuning.search_spaces import Choices, Range, defaults_in, grid
 from ukge.learning.tuning.studies import TrialSummary, open_study
 from ukge.learning.tuning.tune import TuneResult, tune
 from ukge.models.parameters import Parameters
-from ukge.runs.trained import Collapse
+from ukge.runs.learnt import Collapse
 from ukge.settings.config import Config, read_config
 from ukge.settings.variants import variant
 

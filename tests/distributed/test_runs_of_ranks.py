@@ -25,7 +25,7 @@ from ukge.graph.synthetic import generate, stream_parquet
 from ukge.graph.uncertain import concat
 from ukge.learning.estimator import UKGE
 from ukge.runs.directory import Run
-from ukge.runs.opened import open_run
+from ukge.runs.learnt import open_run
 
 EPOCHS = 20
 SETTINGS: dict[str, Any] = {

@@ -260,7 +260,7 @@ def test_the_command_keeps_evidence_in_the_run(tmp_path: Path) -> None:
 def _the_evidence_is_evaluated(run: Path) -> None:
     """The command tells what the evidence itself says of the test facts, in the reading of the protocol."""
     from ukge.cli import app
-    from ukge.runs.opened import open_run
+    from ukge.runs.learnt import open_run
 
     fitted, test = Evidence.load(run), open_run(run).dataset.test
     for protocol, held in (("paper", False), ("positives", True)):

@@ -15,15 +15,13 @@ from ukge.asking.rank import Answer, Query, Ranking, Seen
 from ukge.asking.search import Everyone, ExactSearch, Searcher
 from ukge.errors import RunError
 from ukge.evidence import Evidence
-from ukge.evidence.place import DIRECTORY
 from ukge.graph.given import Facts, judged, known_ids, query_of
 from ukge.graph.index import FactIndex
 from ukge.graph.queries import AnyIds, Floats, Side
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids, Vocabulary
 from ukge.progress.steps import Tell
-from ukge.runs.dataset import dataset_of
-from ukge.runs.directory import Run
+from ukge.runs.directory import EVIDENCE, Run
 from ukge.runs.learnt import Learnt
 
 if TYPE_CHECKING:
@@ -58,12 +56,12 @@ class Predictor:
         `data` is where facts are now that the run refers to. What an answer does not need is not read.
         """
         place = Path(path)
-        inside = place / DIRECTORY
+        inside = place / EVIDENCE
         if inside.is_dir() or not (place / "manifest.json").is_file():
             evidence = Evidence.load(place)
             return cls(lambda: evidence.dataset, evidence=evidence)
         run = Run.open(place)
-        return cls(lambda: dataset_of(run, data), learnt=Learnt.load(run))
+        return cls(lambda: run.dataset(data), learnt=Learnt.load(run))
 
     @cached_property
     def dataset(self) -> Dataset:

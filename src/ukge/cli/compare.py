@@ -14,7 +14,7 @@ from ukge.cli.results import RunData
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ukge.runs.opened import OpenedRun
+    from ukge.runs.learnt import OpenedRun
 
 
 def compare(
@@ -28,7 +28,7 @@ def compare(
 ) -> None:
     """Put runs side by side: rows are runs, columns metrics, the best in bold; each data set has a table of its own."""
     from ukge.evaluation.tables import render
-    from ukge.runs.opened import open_run
+    from ukge.runs.learnt import open_run
 
     groups: dict[tuple[str, str], list[OpenedRun]] = {}
     for path in dict.fromkeys(each.resolve() for each in runs):

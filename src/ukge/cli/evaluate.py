@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ukge.evaluation.evaluate import Evaluation
     from ukge.evaluation.protocols import Plan
     from ukge.evaluation.tasks import Predictor
-    from ukge.runs.opened import OpenedRun
+    from ukge.runs.learnt import OpenedRun
 
 Protocol = Annotated[
     str,
@@ -60,7 +60,7 @@ def evaluate(
 ) -> None:
     """Judge a run on its test facts, beside trivial baselines, by one of the protocols of the field."""
     from ukge.evaluation.tables import render
-    from ukge.runs.opened import open_run
+    from ukge.runs.learnt import open_run
 
     if query and report is None:
         raise ConfigError("‹query› chooses a table of the report", hint="Say where the report goes with ‹report=DIR›.")

@@ -48,9 +48,9 @@ def fit(
     and from negative links.
     """
     from ukge.evidence import Evidence, EvidenceSettings
-    from ukge.evidence.place import DIRECTORY
     from ukge.evidence.settings import as_error
     from ukge.progress.bars import WorkProgress
+    from ukge.runs.directory import EVIDENCE
 
     settings = EvidenceSettings(error=as_error(error), seed=seed, iterations=trees)
     dataset = _shared_data(runs, data)
@@ -58,7 +58,7 @@ def fit(
         fitted = Evidence.fit(list(runs), dataset, settings=settings, tell=progress.tell)
         # What only questions need is compiled once on a machine: now, and not while somebody waits for an answer.
         fitted.explain(*dataset.val[0][:3])
-    place = out_dir or runs[0] / DIRECTORY
+    place = out_dir or runs[0] / EVIDENCE
     fitted.save(place)
     for each in fitted.notes:
         note(each)
@@ -66,14 +66,13 @@ def fit(
 
 
 def _shared_data(runs: list[Path], data: str | None) -> Dataset:
-    from ukge.runs.dataset import dataset_of
     from ukge.runs.directory import Run
 
     opened = [Run.open(path) for path in runs]
     seen = {(run.data.train, run.data.val) for run in opened}
     if len(seen) > 1:
         raise RunError("the runs learnt from different data", hint="Give runs that were trained on the same data set.")
-    return dataset_of(opened[0], data)
+    return opened[0].dataset(data)
 
 
 def _report(fitted: Evidence, dataset: Dataset, place: Path, *, as_json: bool) -> None:

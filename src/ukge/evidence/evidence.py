@@ -14,7 +14,6 @@ from ukge.evidence.bounds import Bounds, By
 from ukge.evidence.features import Features
 from ukge.evidence.kernels import load_compiler
 from ukge.evidence.parts import Parts
-from ukge.evidence.place import DIRECTORY
 from ukge.evidence.ranking import CandidateRanker
 from ukge.evidence.regressor import ConfidenceRegressor, Contributions
 from ukge.evidence.settings import Changes, EvidenceSettings, RegressorChanges
@@ -27,6 +26,7 @@ from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids, Vocabulary
 from ukge.html.card import Table, card
 from ukge.progress.steps import Tell
+from ukge.runs.directory import EVIDENCE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -300,7 +300,7 @@ class Evidence:
         Each part is read when it is first used, and checked then: a damaged one is an error that names its file.
         """
         place = Path(path)
-        inside = place / DIRECTORY
+        inside = place / EVIDENCE
         return cls(StoredParts(inside if inside.is_dir() else place))
 
     def check(self) -> Self:

@@ -23,7 +23,6 @@ from ukge.evidence.bounds import Bounds
 from ukge.evidence.features import Features
 from ukge.evidence.parts import Parts
 from ukge.evidence.paths import PathRules
-from ukge.evidence.place import DIRECTORY
 from ukge.evidence.ranking import CandidateRanker, ranker_from
 from ukge.evidence.regressor import ConfidenceRegressor
 from ukge.evidence.settings import EvidenceSettings
@@ -35,7 +34,7 @@ from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
 from ukge.logic.weights import Prior
 from ukge.models.parameters import Parameters
-from ukge.runs.directory import Run
+from ukge.runs.directory import EVIDENCE, Run
 from ukge.runs.facts import TRAIN, KeptFacts, keep_facts
 from ukge.storage.arrays import Arrays, StoredArrays, save_arrays
 from ukge.storage.files import DAMAGED, sha256, write_atomically
@@ -96,7 +95,7 @@ def save_evidence(path: Path, parts: Parts | StoredParts) -> None:
 
 def _places(path: Path, graph: UncertainGraph) -> tuple[Path, Path]:
     """Return the directory that holds facts and names, and the one that evidence goes to."""
-    run = path.parent if path.name == DIRECTORY else path
+    run = path.parent if path.name == EVIDENCE else path
     if not (run / "manifest.json").is_file():
         return path, path
     if Run(run).data.train != graph.fingerprint:
@@ -104,7 +103,7 @@ def _places(path: Path, graph: UncertainGraph) -> tuple[Path, Path]:
             f"{run} learnt from other facts than the evidence was gathered from",
             hint="Save it into a directory of its own, or into a run that was trained on the same data set.",
         )
-    return run, run / DIRECTORY
+    return run, run / EVIDENCE
 
 
 def _keep_weights(home: Path, folder: Path, number: int, backbone: Backbone) -> str:
@@ -132,7 +131,7 @@ class StoredParts:
                 f"{path} is evidence of format {self._told.get('format')}, this version reads format {FORMAT}",
                 hint="Fit it again, or use the version of ukge that made it.",
             )
-        in_a_run = path.name == DIRECTORY and (path.parent / "manifest.json").is_file()
+        in_a_run = path.name == EVIDENCE and (path.parent / "manifest.json").is_file()
         self._home = path.parent if in_a_run else path
         self.settings = EvidenceSettings(**self._told["settings"])
         self.notes: tuple[str, ...] = tuple(self._told["notes"])

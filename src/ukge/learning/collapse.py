@@ -17,7 +17,7 @@ from ukge.models.model import Model
 from ukge.models.parameters import Floats, Parameters
 from ukge.models.scorers import scorers
 from ukge.runs.directory import Progress
-from ukge.runs.trained import Collapse
+from ukge.runs.learnt import Collapse
 from ukge.settings.config import Config
 
 if TYPE_CHECKING:

@@ -19,10 +19,8 @@ from ukge.learning.data import ground_rules, opened
 from ukge.learning.estimator_settings import EstimatorSettings
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.model import Model
-from ukge.runs.dataset import dataset_of
 from ukge.runs.directory import DataNote, Run
-from ukge.runs.learnt import Learnt
-from ukge.runs.trained import Callback, Trained
+from ukge.runs.learnt import Callback, Learnt, Trained
 from ukge.settings.config import Config
 
 if TYPE_CHECKING:
@@ -122,7 +120,7 @@ class UKGE(EstimatorSettings):
             )
         estimator = cls(run.manifest()["model"], config=settings)
         watching = [*on_request(settings, run.path), *callbacks]
-        dataset = dataset_of(run)
+        dataset = run.dataset()
         estimator._take(
             estimator._learn(settings, dataset, run.rules, run, run.data, progress, watching, on_facts, resume=True)
         )

@@ -26,7 +26,7 @@ from ukge.models.model import init
 from ukge.models.parameters import Parameters
 from ukge.models.scorers import scorers
 from ukge.runs.directory import Progress, Run
-from ukge.runs.trained import Callback, EpochEvent, Trained
+from ukge.runs.learnt import Callback, EpochEvent, Trained
 from ukge.settings.config import Config
 
 __all__ = ["Callback", "EpochEvent", "Loop", "Trained", "learnable", "train", "training_data"]

@@ -25,6 +25,7 @@ import numpy as np
 from ukge._version import __version__
 from ukge.errors import RunError
 from ukge.graph.dataset import Dataset
+from ukge.graph.partitioned import is_prepared, open_prepared
 from ukge.graph.vocabulary import Vocabulary
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.parameters import Parameters, State
@@ -37,6 +38,9 @@ from ukge.storage.files import DAMAGED, sha256, write_atomically
 FORMAT = 2
 BLOCK = 1 << 16
 """Rows that are looked at together when a table is checked."""
+
+EVIDENCE = "evidence"
+"""Where a run directory keeps its evidence."""
 
 IN_MEMORY = "(in memory)"
 """Where data came from that no file holds."""
@@ -217,6 +221,27 @@ class Run:
             return None
         note = self.data
         return facts.KeptFacts(self.path, *self.vocabularies, note.undirected, note.inverses)
+
+    def dataset(self, data: str | Path | None = None) -> Dataset:
+        """Return the data set that the run keeps, or, of facts too large for that, the prepared directory it refers to.
+
+        `data` is where that directory is now.
+        """
+        note, kept = self.data, self.kept
+        if kept is not None:
+            if data is not None:
+                raise RunError(f"{self.path} keeps its facts", hint="Leave out ‹data›.")
+            return kept.dataset(note.name)
+        place = Path(note.reference if data is None else data)
+        if not is_prepared(place):
+            raise RunError(f"the facts of {self.path} are not at {place}", hint="Say where they are now: ‹data=DIR›.")
+        dataset = open_prepared(place).dataset()
+        if (dataset.entities, dataset.relations) != self.vocabularies or len(dataset.train) != note.facts:
+            raise RunError(
+                f"{self.path} learnt from other facts than {place} holds",
+                hint="Say where those are that it learnt from: ‹data=DIR›.",
+            )
+        return dataset
 
     @property
     def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:

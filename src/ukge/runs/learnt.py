@@ -1,22 +1,26 @@
-"""What an estimator has learnt: weights, the names behind their rows, what they come from, and how it went."""
+"""What was learnt: what training tells while it goes on, what it found, and a run opened to be asked or judged."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from ukge.errors import ConfigError, DataError, RunError
+from ukge.errors import ConfigError, DataError, RunError, Wording, in_python, worded
+from ukge.graph.catalogue import BENCHMARKS
 from ukge.graph.dataset import Dataset
 from ukge.graph.vocabulary import Vocabulary
 from ukge.html.pictures import curve
-from ukge.models.model import Model
-from ukge.runs.dataset import dataset_of
+from ukge.models.model import Model, as_model
+from ukge.models.parameters import Parameters
 from ukge.runs.directory import DataNote, Run
-from ukge.runs.trained import Collapse, Trained
+from ukge.settings.config import Config
+from ukge.settings.variants import paper_tau
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +28,91 @@ if TYPE_CHECKING:
     from ukge.html.card import Figure
 
 MEASURED = ("metric", "value", "best", "best_epoch", "seconds", "facts_per_second")
+
+
+@dataclass(frozen=True, slots=True)
+class Collapse:
+    """What is seen of a model that predicts the same for everything, the likely cause, and what to do.
+
+    `harmless` if there was nothing to learn. The texts name arguments as those of errors do.
+    """
+
+    seen: str
+    cause: str
+    remedy: str
+    harmless: bool = False
+
+    def what(self, wording: Wording = in_python) -> str:
+        """Return what is seen and why, in the words of a surface."""
+        return worded(f"{self.seen}: {self.cause}", wording)
+
+    def hint(self, wording: Wording = in_python) -> str:
+        """Return what to do, in the words of a surface."""
+        return worded(self.remedy, wording)
+
+
+@dataclass(frozen=True)
+class EpochEvent:
+    """What a callback is told after each epoch."""
+
+    epoch: int
+    epochs: int
+    losses: dict[str, float]
+    loss: float
+    facts: int
+    seconds: float
+    metric: str
+    value: float | None
+    best: float | None
+    best_epoch: int
+
+    def line(self) -> dict[str, Any]:
+        """Return the event as a line of the trace."""
+        return {
+            "epoch": self.epoch,
+            "loss": self.loss,
+            "losses": self.losses,
+            "facts_per_second": round(self.facts / max(self.seconds, 1e-9)),
+            "seconds": round(self.seconds, 4),
+            "metric": self.metric,
+            "value": self.value,
+            "best": self.best,
+            "best_epoch": self.best_epoch,
+        }
+
+
+Callback = Callable[[EpochEvent], None]
+
+
+@dataclass(repr=False)
+class Trained:
+    """What training found: the weights of the best epoch, and how it went."""
+
+    parameters: Parameters
+    config: Config
+    metric: str
+    best: float | None
+    best_epoch: int
+    epochs: int
+    seconds: float
+    events: list[EpochEvent] = field(default_factory=list)
+    collapsed: Collapse | None = None
+    """What is wrong, if the model predicts the same for everything."""
+    undirected: npt.NDArray[np.bool_] | None = None
+    """Which relations have no direction, if any."""
+
+    def result(self) -> dict[str, Any]:
+        """Return what a run's manifest keeps of it."""
+        result = {"metric": self.metric, "best": self.best, "best_epoch": self.best_epoch, "epochs": self.epochs}
+        return result if self.collapsed is None else {**result, "collapsed": asdict(self.collapsed)}
+
+    def __repr__(self) -> str:
+        best = "" if self.best is None else f"validation {self.metric} {self.best:.5f} in epoch {self.best_epoch}, "
+        return f"Trained({best}{self.epochs} epochs)"
+
+    def model(self, device: str = "cpu") -> Model:
+        """Return the model that predicts with these weights."""
+        return as_model(self.parameters, self.config, device, self.undirected)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +129,7 @@ class Learnt:
 
     def dataset(self) -> Dataset:
         """Return what it learnt from."""
-        return self.data if isinstance(self.data, Dataset) else dataset_of(self.data)
+        return self.data if isinstance(self.data, Dataset) else self.data.dataset()
 
     @cached_property
     def predictor(self) -> Model:
@@ -143,3 +232,36 @@ class Learnt:
             **figures,
         )
         return cls(trained, entities, relations, note, run.trace(), run)
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedRun:
+    """A run directory with its model, by ids, and its data set. `tau` is the confidence above which a fact is strong.
+
+    On the paper's graphs τ is the paper's; elsewhere it is what the run was trained with.
+    """
+
+    run: Run
+    model: Model
+    dataset: Dataset
+    tau: float
+
+    @property
+    def name(self) -> str:
+        """The name of the run directory."""
+        return self.run.path.resolve().name
+
+    @property
+    def data_key(self) -> tuple[str, str]:
+        """What two runs must share to stand in one table: the training facts and the test facts."""
+        note = self.run.data
+        return (note.train, note.test) if note.train else (note.reference, "")
+
+
+def open_run(path: str | Path, data: str | Path | None = None) -> OpenedRun:
+    """Open a finished run with its data; `data` is where facts are now that the run refers to."""
+    run = Run.open(path)
+    learnt = Learnt.load(run)
+    graph = Path(run.data.reference).name
+    tau = paper_tau(graph) if graph in BENCHMARKS else run.config.sampling.tau
+    return OpenedRun(run, learnt.predictor, run.dataset(data), tau)

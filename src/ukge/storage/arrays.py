@@ -105,21 +105,16 @@ class StoredArrays(Mapping[str, npt.NDArray[Any]]):
             (size,) = struct.unpack_from("<Q", self._memory)
             entries = json.loads(self._memory[8 : 8 + size])
             told = json.loads(entries.pop(METADATA)["ukge"])
-            text, seal, digests = str(told["notes"]), told["digest"], told.get("digests")
+            text, seal, digests = str(told["notes"]), told["digest"], told["digests"]
             found = {name: self._mapped(8 + size, entry) for name, entry in entries.items()}
             end = 8 + size + sum(array.nbytes for array in found.values())
             notes: dict[str, Any] = json.loads(text)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, struct.error) as error:
             raise RunError(f"{path} is damaged: {error}", hint=DAMAGED) from None
         self._found, self.notes = found, notes
-        if digests is None:  # written before every array had a digest of its own
-            expected = _digest_of_all({name: Stream.of(array) for name, array in found.items()}, text)
-            self._checked = dict(found)
-        else:
-            expected = _seal(text, digests)
-        if seal != expected or end != len(self._memory) or not (digests is None or found.keys() == digests.keys()):
+        if seal != _seal(text, digests) or end != len(self._memory) or found.keys() != digests.keys():
             raise self._damaged()
-        self._digests: dict[str, str] = digests or {}
+        self._digests: dict[str, str] = digests
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         if name not in self._checked:
@@ -167,21 +162,10 @@ def map_arrays(path: Path) -> tuple[Arrays, dict[str, Any]]:
 
 
 def _digest(name: str, stream: Stream) -> str:
-    return _hashed(hashlib.sha256(), name, stream).hexdigest()
-
-
-def _digest_of_all(streams: Mapping[str, Stream], text: str) -> str:
-    hasher = hashlib.sha256(text.encode())
-    for name in sorted(streams):
-        _hashed(hasher, name, streams[name])
-    return hasher.hexdigest()
-
-
-def _hashed(hasher: hashlib._Hash, name: str, stream: Stream) -> hashlib._Hash:
-    hasher.update(f"|{name}|{stream.dtype.str}|{stream.shape}|".encode())
+    hasher = hashlib.sha256(f"|{name}|{stream.dtype.str}|{stream.shape}|".encode())
     for block in stream.bytes():
         hasher.update(block)
-    return hasher
+    return hasher.hexdigest()
 
 
 def _seal(text: str, digests: Mapping[str, str]) -> str:
