@@ -7,11 +7,12 @@ from __future__ import annotations
 import hashlib
 import json
 import mmap
+import os
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -91,17 +92,19 @@ def save_arrays(
 class StoredArrays(Mapping[str, npt.NDArray[Any]]):
     """The arrays of a file, left there: each is checked when it is first asked for, and its pages come as it is used.
 
-    Changes to them stay in this process. The file may be replaced meanwhile: what was opened stays.
+    Changes to them stay in this process. The file may be replaced meanwhile: what was opened stays. A file that is
+    written to, or cut short, changes what was opened, though; if `copied`, the whole file is in memory and checked
+    before anything is used, whatever happens to it then.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, copied: bool = False) -> None:
         if not path.is_file():
             raise RunError(f"{path} is missing", hint="Is this a run directory? `ukge train` makes one.")
         self._path = path
         self._checked: Arrays = {}
         try:
             with path.open("rb") as handle:
-                self._memory = mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_COPY)
+                self._memory = _read(handle) if copied else mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_COPY)
             (size,) = struct.unpack_from("<Q", self._memory)
             entries = json.loads(self._memory[8 : 8 + size])
             told = json.loads(entries.pop(METADATA)["ukge"])
@@ -115,6 +118,9 @@ class StoredArrays(Mapping[str, npt.NDArray[Any]]):
         if seal != _seal(text, digests) or end != len(self._memory) or found.keys() != digests.keys():
             raise self._damaged()
         self._digests: dict[str, str] = digests
+        if copied:
+            for name in self:
+                self[name]  # checks it
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         if name not in self._checked:
@@ -147,6 +153,15 @@ class StoredArrays(Mapping[str, npt.NDArray[Any]]):
 
     def _damaged(self) -> RunError:
         return RunError(f"{self._path} is damaged: its content does not match its checksum", hint=DAMAGED)
+
+
+def _read(handle: BinaryIO) -> mmap.mmap:
+    """Return the content of a file in memory of this process alone, which is given back when nothing uses it."""
+    size = os.fstat(handle.fileno()).st_size
+    memory = mmap.mmap(-1, size)
+    if handle.readinto(memory) != size:  # type: ignore[attr-defined]  # a file opened to be read in bytes has it
+        raise ValueError("it was cut short while it was read")
+    return memory
 
 
 def load_arrays(path: Path) -> tuple[Arrays, dict[str, Any]]:
