@@ -13,7 +13,8 @@ from ukge.models.links import links
 from ukge.models.model import Model
 from ukge.models.parameters import Parameters
 from ukge.models.scorers import scorers
-from ukge.serve.deadlines import Deadline, TimeLimitError
+from ukge.serve.problems import TimeLimitError
+from ukge.serve.work import Deadline
 
 
 def random_model(scorer: str, n: int = 97, dim: int = 8, weight: float = 1.5) -> Model:

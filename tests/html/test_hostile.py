@@ -28,7 +28,7 @@ from ukge.graph.audit.html import render as audit_page
 from ukge.graph.dataset import Dataset
 from ukge.graph.uncertain import UncertainGraph
 from ukge.html import render
-from ukge.html.pictures import curve, histogram
+from ukge.html.pictures import curve, histogram, reliability
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -126,9 +126,8 @@ def explorer(names: list[str]) -> Iterator[str]:
     """The explorer's templates, with every name in every place that has one."""
     from ukge.logic.rules import Atom, Rule
     from ukge.serve import schema
-    from ukge.serve.explorer.drawing import NARROW, WIDE, Edge, neighbourhood, reliability_curve
-    from ukge.serve.explorer.entity import Listed
-    from ukge.serve.explorer.markup import markup, url
+    from ukge.serve.explorer.entity import NARROW, WIDE, Edge, Listed, neighbourhood
+    from ukge.serve.explorer.parts import markup, url
 
     a, b, *_ = names
     observed = [
@@ -142,8 +141,8 @@ def explorer(names: list[str]) -> Iterator[str]:
         yield markup("relations.html", head=None, tail=name, relations=names)
         yield markup("relations.html", head=name, tail=None, relations=names)
         yield markup("answers.html", found=SimpleNamespace(head=None, relation=name, tail=name, answers=answers))
-        yield markup("problem.html", what=name, hint=name, near=names, kind="entity")
-        yield markup("problem.html", what=name, hint="", near=names, kind="relation")
+        yield markup("problem.html", what=name, near=names, kind="entity")
+        yield markup("problem.html", what=name, near=names, kind="relation")
         for canvas in (WIDE, NARROW):
             edges = [Edge(name, each, each, each, 0.5, guess=True) for each in names]
             yield neighbourhood(name, edges, {(a, b): 0.5}, canvas)
@@ -170,7 +169,7 @@ def explorer(names: list[str]) -> Iterator[str]:
         facts=[schema.DoubtOut(head=name, relation=name, tail=name, stored=0.1, predicted=0.9) for name in names],
     )
     curves = [(a, SimpleNamespace(ece=0.1, spearman=-0.5, bins=[]))]
-    drawn: dict[str, Any] = {"reliability_curve": reliability_curve, "histogram": histogram, "shown": 9}
+    drawn: dict[str, Any] = {"reliability": reliability, "histogram": histogram, "shown": 9}
     yield markup("quality.html", curves=curves, found=audit(dataset(names)), **drawn)
 
 
@@ -184,7 +183,7 @@ def test_a_name_in_a_property_stays_within_it() -> None:
     from nicegui import Client, ui
     from nicegui.page import page
 
-    from ukge.serve.explorer.fields import EntityField
+    from ukge.serve.explorer.parts import EntityField
 
     with Client(page("/nowhere")):
         for name in HOSTILE:

@@ -10,7 +10,6 @@ import pytest
 from tests.serve.small_run import make_run
 
 from ukge.asking.search import Wanted
-from ukge.serve.deadlines import Deadline
 from ukge.serve.index import FOLDER, ApproximateSearch, approximate
 from ukge.serve.snapshot import Snapshot
 
@@ -26,7 +25,7 @@ def test_the_index_is_built_kept_and_its_recall_told(own: Path) -> None:
     assert snapshot.searcher is snapshot.exact
     snapshot.warm()
     assert snapshot.index is not None
-    searcher = snapshot.index.get(Deadline(60))
+    searcher = snapshot.index.get()
     assert snapshot.searcher is searcher
     told = searcher.describe()
     assert told["kind"] == "approximate"

@@ -14,7 +14,7 @@ from tests.serve.small_run import make_run
 from ukge.asking.search import Check, Found, Wanted
 from ukge.serve.app import create_app
 from ukge.serve.live import Live
-from ukge.serve.rank_query import RankQuery
+from ukge.serve.schema import RankQuery
 from ukge.serve.settings import Limits
 from ukge.serve.snapshot import Snapshot
 
@@ -46,7 +46,7 @@ def test_requests_under_way_are_answered_by_the_run_they_began_with(run: Path, o
     async def scenario() -> None:
         old.exact.search = slowly  # type: ignore[method-assign]
         names = [old.entities[at] for at in range(20)]
-        query = [service.rank(RankQuery(old.relations[0], head=name, k=3)) for name in names]
+        query = [service.rank(RankQuery(relation=old.relations[0], head=name, k=3)) for name in names]
         tasks = [asyncio.create_task(each) for each in query]
         await asyncio.sleep(0.05)
         switch(link, other)
@@ -60,7 +60,7 @@ def test_requests_under_way_are_answered_by_the_run_they_began_with(run: Path, o
             found = search([Wanted("tail", old.entity(name), 0, 3)])[0]
             assert [each.entity for each in answer.answers] == old.entities.decode(found.entity).to_pylist()
         fresh = service.snapshot
-        answer = await service.rank(RankQuery(fresh.relations[0], head=fresh.entities[0], k=1))
+        answer = await service.rank(RankQuery(relation=fresh.relations[0], head=fresh.entities[0], k=1))
         assert len(answer.answers) == 1
         assert service.live.reloads == 1
         service.work.close()

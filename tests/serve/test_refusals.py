@@ -12,11 +12,12 @@ from fastapi.testclient import TestClient
 from ukge.asking.search import Found
 from ukge.errors import ConfigError, RunError
 from ukge.serve.app import create_app
-from ukge.serve.deadlines import Deadline, TimeLimitError
 from ukge.serve.guard import Guard
 from ukge.serve.metrics import Metrics
+from ukge.serve.problems import OverloadedError, TimeLimitError
 from ukge.serve.settings import Access, Limits, access
 from ukge.serve.snapshot import Snapshot
+from ukge.serve.work import Deadline
 from ukge.storage.arrays import save_arrays
 
 KEY = "correct-horse-battery-staple"
@@ -163,11 +164,11 @@ def test_a_slow_body_is_ended_by_the_time_limit() -> None:
 def test_too_many_pages_are_turned_away_and_the_api_is_not(run: Path) -> None:
     from fastapi import FastAPI
 
-    from ukge.serve.app import Front
+    from ukge.serve.app import Explorer, front
 
     _, service = create_app(run, explorer=False)
-    front = Front(service, FastAPI(), None, crowded=lambda: True, pages=("/",))
-    with TestClient(Guard(front, Access(), Limits(), Metrics())) as asking:
+    crowded = front(service, Explorer(FastAPI(), ("/",), lambda: True), None)
+    with TestClient(Guard(crowded, Access(), Limits(), Metrics())) as asking:
         refused = asking.get("/")
         assert (refused.status_code, refused.json()["type"]) == (503, "urn:ukge:problem:overloaded")
         assert asking.get("/healthz").status_code == 200
@@ -179,7 +180,7 @@ def test_too_many_waiting_requests_are_turned_away(run: Path) -> None:
     import asyncio
     import threading
 
-    from ukge.serve.work import OverloadedError, Work
+    from ukge.serve.work import Work
 
     async def crowd() -> int:
         work, release = Work(waiting=4, threads=1), threading.Event()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ukge.html.render import render
 
@@ -13,6 +13,14 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 300, 110
 LEFT, BOTTOM = 4, 18
+
+
+class Bin(Protocol):
+    """Facts of about the same predicted confidence: their means, and how many they are."""
+
+    predicted: float
+    observed: float
+    facts: int
 
 
 def histogram(
@@ -52,3 +60,17 @@ def curve(points: Sequence[tuple[float, float]], name: str, *, best: float | Non
     chosen = [(*place, x, y) for place, (x, y) in zip(places, drawn, strict=True) if x == best]
     size = {"width": WIDTH, "height": HEIGHT, "floor": floor, "right": right}
     return render("curve.svg", name=name, places=places, chosen=chosen, marks=marks, **size)
+
+
+def reliability(bins: Sequence[Bin]) -> Markup:
+    """Return mean stored against mean predicted confidence; points are larger where there are more facts."""
+    size, left, top, right, bottom = 440, 46, 14, 426, 400
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return left + (right - left) * min(1.0, max(0.0, x)), bottom - (bottom - top) * min(1.0, max(0.0, y))
+
+    most = max((each.facts for each in bins), default=1)
+    points = [(*at(each.predicted, each.observed), 4 + 4 * math.sqrt(each.facts / most), each) for each in bins]
+    ticks = [(tick, *at(tick, tick)) for tick in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    edges = {"left": left, "top": top, "right": right, "bottom": bottom}
+    return render("reliability.svg", size=size, ticks=ticks, points=points, **edges)

@@ -13,23 +13,11 @@ from starlette.responses import Response
 
 from ukge._version import __version__
 from ukge.errors import UkgeError
-from ukge.serve import ask_routes, browse_routes, status_routes
-from ukge.serve.deadlines import NotReadyError, TimeLimitError
-from ukge.serve.examples import with_examples
-from ukge.serve.problems import (
-    MEDIA_TYPE,
-    Problem,
-    ProblemDocument,
-    invalid,
-    not_ready,
-    out_of_time,
-    overloaded,
-    short,
-    unknown_name,
-)
+from ukge.serve import routes
+from ukge.serve.problems import MEDIA_TYPE, Problem, ProblemDocument, invalid, short, unknown_name
 from ukge.serve.service import Service
+from ukge.serve.settings import Limits
 from ukge.serve.snapshot import Snapshot, UnknownNameError
-from ukge.serve.work import OverloadedError
 
 DESCRIPTION = """How likely a fact is, which answers fit a query, and why. Confidences are numbers from 0 to 1.
 
@@ -46,11 +34,17 @@ STATUSES = {
     503: "Overloaded, out of time, or not ready yet",
 }
 
+LIMITED = ("k", "limit")
+"""Parameters whose largest value is a limit of the service."""
+
 
 def create_api(service: Service) -> FastAPI:
     """Return the API of a service."""
     documented: dict[int | str, dict[str, Any]] = {
-        status: {"description": text, "content": {MEDIA_TYPE: {"schema": _reference()}}}
+        status: {
+            "description": text,
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}},
+        }
         for status, text in STATUSES.items()
     }
     app = FastAPI(
@@ -62,15 +56,11 @@ def create_api(service: Service) -> FastAPI:
         responses=documented,
         separate_input_output_schemas=False,
     )
-    for routes in (ask_routes, browse_routes, status_routes):
-        app.include_router(routes.router(service))
+    for router in (routes.ask, routes.browse, routes.status):
+        app.include_router(router(service))
     _handle_errors(app, service)
     app.openapi = _document(app.openapi, service)  # type: ignore[method-assign]
     return app
-
-
-def _reference() -> dict[str, str]:
-    return {"$ref": "#/components/schemas/ProblemDocument"}
 
 
 def _document(plain: Callable[[], dict[str, Any]], service: Service) -> Callable[[], dict[str, Any]]:
@@ -86,23 +76,41 @@ def _document(plain: Callable[[], dict[str, Any]], service: Service) -> Callable
             told = ProblemDocument.model_json_schema(ref_template="#/components/schemas/{model}")
             schemas |= told.pop("$defs", {})
             schemas["ProblemDocument"] = told
-            with_examples(made, snapshot, service.limits)
+            _with_examples(made, snapshot, service.limits)
             kept = snapshot, made
         return kept[1]
 
     return document
 
 
+def _with_examples(document: dict[str, Any], snapshot: Snapshot, limits: Limits) -> None:
+    """Put examples and limits into an OpenAPI document."""
+    head, relation, tail = snapshot.example()
+    values = {"head": head, "relation": relation, "tail": tail, "name": head, "search": head[:3], "prefix": ""}
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            for parameter in operation.get("parameters", []):
+                _bounded(parameter, values, path, limits)
+    request = document["components"]["schemas"]["ConfidenceRequest"]
+    request["properties"]["facts"]["maxItems"] = limits.facts
+    request["example"] = {"facts": [{"head": head, "relation": relation, "tail": tail}], "coverage": 0.9}
+
+
+def _bounded(parameter: dict[str, Any], values: dict[str, str], path: str, limits: Limits) -> None:
+    name, schema = parameter["name"], parameter["schema"]
+    if name in LIMITED and "maximum" not in schema:
+        schema["maximum"] = limits.k
+    if (path, name) == ("/v1/rank", "tail"):  # either a head or a tail: the example has a head
+        return
+    if (name in values and parameter.get("required", False)) or (path, name) == ("/v1/rank", "head"):
+        parameter["example"] = values[name]
+
+
 def _handle_errors(app: FastAPI, service: Service) -> None:
     """Turn whatever goes wrong into a problem document."""
-
-    seconds = service.limits.seconds
     told: dict[type[Exception], Callable[[Any], Problem]] = {
         Problem: lambda error: error,
         RequestValidationError: _invalid,
-        TimeLimitError: lambda _: out_of_time(seconds),
-        NotReadyError: lambda error: not_ready(error.what),
-        OverloadedError: lambda _: overloaded(),
         UkgeError: lambda error: Problem(422, "invalid-request", error.what),
         HTTPException: _http,
     }

@@ -6,15 +6,17 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Container
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from fastapi import FastAPI
+from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ukge.serve.api import create_api
-from ukge.serve.guard import LIVE_PATHS, Guard, is_api
+from ukge.serve.guard import LIVE_PATHS, Guard
 from ukge.serve.live import Live
-from ukge.serve.problems import overloaded
+from ukge.serve.problems import OverloadedError
 from ukge.serve.service import Service
 from ukge.serve.settings import Access, Limits
 from ukge.serve.snapshot import Snapshot
@@ -24,62 +26,43 @@ WATCH_SECONDS = 2.0
 INDEX_ABOVE = 1_000_000
 
 
-class Front:
-    """Sends a request to the API or to the explorer, and keeps both alive between start and end."""
+class Explorer(NamedTuple):
+    """The pages for people: their application, the addresses that it answers, and whether it has too many open."""
 
-    def __init__(
-        self,
-        service: Service,
-        explorer: FastAPI | None,
-        watch_seconds: float | None,
-        crowded: Callable[[], bool] = lambda: False,
-        pages: Container[str] = (),
-    ) -> None:
-        self.service = service
-        self._crowded = crowded
-        self._pages = pages
-        self.api = create_api(service)
-        self.explorer = explorer
-        self._watch_seconds = watch_seconds
+    app: FastAPI
+    addresses: Container[str]
+    crowded: Callable[[], bool]
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or live as long as the server does."""
-        if scope["type"] == "lifespan":
-            await self._live(receive, send)
-            return
+
+def front(service: Service, explorer: Explorer | None, watch_seconds: float | None) -> ASGIApp:
+    """Return what sends a request to the API or to the explorer, and keeps both alive between start and end."""
+    api = create_api(service)
+
+    async def chosen(scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
         # Addresses that lead nowhere are left to the API: the explorer would hold a page in memory to say so.
-        known = path.startswith(LIVE_PATHS) or path in self._pages
-        chosen: ASGIApp = self.explorer if self.explorer is not None and known and not is_api(path) else self.api
-        if chosen is self.explorer and not path.startswith(LIVE_PATHS) and self._crowded():
-            raise overloaded()
-        await chosen(scope, receive, send)
-
-    async def _live(self, receive: Receive, send: Send) -> None:
-        await receive()
-        try:
-            async with self._alive():
-                await send({"type": "lifespan.startup.complete"})
-                await receive()
-        except Exception as error:
-            await send({"type": "lifespan.startup.failed", "message": str(error)})
-            raise
-        await send({"type": "lifespan.shutdown.complete"})
+        if explorer is None or not (path.startswith(LIVE_PATHS) or path in explorer.addresses):
+            await api(scope, receive, send)
+            return
+        if not path.startswith(LIVE_PATHS) and explorer.crowded():
+            raise OverloadedError
+        await explorer.app(scope, receive, send)
 
     @contextlib.asynccontextmanager
-    async def _alive(self) -> AsyncIterator[None]:
+    async def alive(_: object) -> AsyncIterator[None]:
         async with contextlib.AsyncExitStack() as stack:
-            if self.explorer is not None:
-                await stack.enter_async_context(self.explorer.router.lifespan_context(self.explorer))
-            self.service.snapshot.warm()
-            tasks = [] if self._watch_seconds is None else [self.service.live.watch(self._watch_seconds)]
-            running = [asyncio.create_task(task) for task in tasks]
+            if explorer is not None:
+                await stack.enter_async_context(explorer.app.router.lifespan_context(explorer.app))
+            service.snapshot.warm()
+            watch = None if watch_seconds is None else asyncio.create_task(service.live.watch(watch_seconds))
             try:
                 yield
             finally:
-                for task in running:
-                    task.cancel()
-                self.service.work.close()
+                if watch is not None:
+                    watch.cancel()
+                service.work.close()
+
+    return Router(default=chosen, lifespan=alive)
 
 
 def create_app(
@@ -104,10 +87,9 @@ def create_app(
     live = Live(run, lambda path: Snapshot.open(path, data, index_above=index_above))
     work = Work(allowed.waiting, on_pass=live.metrics.together.observe)
     service = Service(live, work, allowed)
+    pages = None
     if explorer:
         from ukge.serve.explorer import ADDRESSES, create_explorer, crowded  # noqa: PLC0415 — it takes a second to load
 
-        front = Front(service, create_explorer(service), watch_seconds, crowded, ADDRESSES)
-    else:
-        front = Front(service, None, watch_seconds)
-    return Guard(front, access or Access(), allowed, live.metrics), service
+        pages = Explorer(create_explorer(service), ADDRESSES, crowded)
+    return Guard(front(service, pages, watch_seconds), access or Access(), allowed, live.metrics), service

@@ -11,16 +11,18 @@ from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ukge.serve.login import COOKIE, LOGIN_PATH, login_page
+from ukge.html import render
 from ukge.serve.metrics import Metrics
-from ukge.serve.problems import Problem, out_of_time, too_large
+from ukge.serve.problems import Problem, TimeLimitError, too_large
 from ukge.serve.settings import Access, Limits
 
 log = logging.getLogger("ukge.serve")
 
+COOKIE = "ukge_pass"
+LOGIN_PATH = "/login"
 OPEN_PATHS = frozenset({"/healthz", LOGIN_PATH})
 API_PATHS = ("/v1/", "/healthz", "/metrics", "/openapi.json")
 LIVE_PATHS = ("/_nicegui",)
@@ -42,6 +44,11 @@ SECURITY = {
 def is_api(path: str) -> bool:
     """Return whether a path belongs to the API, where errors are problem documents."""
     return path.startswith(API_PATHS[0]) or path in API_PATHS
+
+
+def login_page(status: int = 401, *, wrong: bool = False) -> HTMLResponse:
+    """Return the page that asks a browser for the key; `wrong` says that the one just given was not the right one."""
+    return HTMLResponse(render("login.html", action=LOGIN_PATH, wrong=wrong), status)
 
 
 class Guard:
@@ -84,7 +91,7 @@ class Guard:
                 else:
                     await self.app(scope, receive if body is None else _replay(body, receive), answer.send)
         except TimeoutError:
-            await answer.instead(out_of_time(self.limits.seconds), scope, receive)
+            await answer.instead(TimeLimitError(self.limits.seconds), scope, receive)
         except Problem as problem:
             await answer.instead(problem, scope, receive)
         except Exception:

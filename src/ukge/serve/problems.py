@@ -59,6 +59,31 @@ class Problem(Exception):  # noqa: N818 — named as the standard does
         return Response(json.dumps(document), self.status, self.headers, MEDIA_TYPE)
 
 
+class TimeLimitError(Problem):
+    """A request took longer than it may."""
+
+    def __init__(self, seconds: float) -> None:
+        detail = f"The request took longer than {seconds:g} seconds. Ask for less at once."
+        super().__init__(503, "time-limit", detail, headers={"retry-after": "5"})
+
+
+class NotReadyError(Problem):
+    """What was asked for is still being prepared."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        detail = f"{what.capitalize()} are still being prepared. Ask again soon."
+        super().__init__(503, "not-ready", detail, headers={"retry-after": "5"})
+
+
+class OverloadedError(Problem):
+    """More requests wait than may."""
+
+    def __init__(self) -> None:
+        detail = "Too many requests are waiting. Ask again soon."
+        super().__init__(503, "overloaded", detail, headers={"retry-after": "1"})
+
+
 def unknown_name(kind: str, name: str, near: Sequence[str]) -> Problem:
     """Return that the graph has no such entity or relation, and what may have been meant."""
     return Problem(404, f"unknown-{kind}", f"The graph has no {kind} {short(name)!r}.", value=short(name), near=[*near])
@@ -77,27 +102,6 @@ def too_large(limit: int) -> Problem:
     return Problem(
         413, "body-too-large", f"A request's body may have {limit:,} bytes.", headers={"connection": "close"}
     )
-
-
-def out_of_time(seconds: float) -> Problem:
-    """Return that the request took too long."""
-    return Problem(
-        503,
-        "time-limit",
-        f"The request took longer than {seconds:g} seconds. Ask for less at once.",
-        headers={"retry-after": "5"},
-    )
-
-
-def not_ready(what: str) -> Problem:
-    """Return that something is still being prepared."""
-    detail = f"{what.capitalize()} are still being prepared. Ask again soon."
-    return Problem(503, "not-ready", detail, headers={"retry-after": "5"})
-
-
-def overloaded() -> Problem:
-    """Return that too many requests wait."""
-    return Problem(503, "overloaded", "Too many requests are waiting. Ask again soon.", headers={"retry-after": "1"})
 
 
 def short(text: str) -> str:

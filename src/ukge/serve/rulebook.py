@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +14,6 @@ from ukge.graph.uncertain import UncertainGraph
 from ukge.logic.grounding import GroundingSettings, ground
 from ukge.logic.measures import ScoredRule
 from ukge.logic.mining import MiningSettings, mine
-from ukge.logic.rules import Rule
 
 EXAMPLES, EXAMPLES_KEPT = 5, 256
 EXAMPLE_BUDGET = 2_000_000
@@ -38,11 +36,6 @@ class Rulebook:
         self.train = train
         self.scored = tuple(scored)
         self._tau = tau
-        by_head: dict[str, list[Rule]] = defaultdict(list)
-        for one in self.scored:
-            by_head[one.rule.head.relation].append(one.rule)
-        self._by_head = by_head
-        self._measures = {one.rule: one.measures for one in self.scored}
         self.examples = lru_cache(maxsize=EXAMPLES_KEPT)(self._examples)
 
     @classmethod
@@ -51,14 +44,6 @@ class Rulebook:
         found = mine(train, MiningSettings(strong=tau))
         weighted = zip(found.weighted(), found.scored, strict=True)
         return cls(train, [ScoredRule(rule, one.measures) for rule, one in weighted], tau)
-
-    def about(self, relation: str) -> Sequence[Rule]:
-        """Return the rules whose head has this relation, best first."""
-        return self._by_head.get(relation, ())
-
-    def hit_ratio(self, rule: Rule) -> float:
-        """Return the share of facts implied by the rule that are observed."""
-        return self._measures[rule].hit_ratio
 
     def matching(self, relation: str | None = None, text: str = "") -> list[int]:
         """Return the numbers of the rules that have the relation anywhere and the text in their writing."""

@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import math
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-LONGEST_NAME = 2_000
+from ukge.serve.settings import Limits
+
+LONGEST_NAME = 10_000
+COVERAGE = 0.9
 
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
+Coverage = Annotated[float, Field(gt=0, lt=1, description="Share of facts that the intervals shall cover.")]
+Limit = Annotated[int, Field(ge=1, description="How many at most.")]
+Minimum = Annotated[float, Field(ge=0, le=1, description="Only answers at least as confident.")]
+Opinion = Literal["model", "evidence"]
+End = Literal["head", "tail", "both"]
+
+
+def finite(value: float) -> float | None:
+    """Return a number, or None for what is none: JSON has no NaN."""
+    return value if math.isfinite(value) else None
+
+
+class Triple(BaseModel):
+    """A fact by its names."""
+
+    head: str
+    relation: str
+    tail: str
 
 
 class FactName(BaseModel):
@@ -27,7 +49,32 @@ class ConfidenceRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     facts: list[FactName] = Field(min_length=1)
-    coverage: float = Field(0.9, gt=0, lt=1, description="Share of facts that the intervals shall cover.")
+    coverage: Coverage = COVERAGE
+
+
+class RankQuery(BaseModel):
+    """(head, relation, ?) or (?, relation, tail), and which answers are wanted."""
+
+    relation: Name
+    head: Name | None = None
+    tail: Name | None = None
+    k: Limit = 10
+    type: Annotated[
+        str,
+        Field(
+            description="Which entities may be answers: `any`; `fitting`, those observed at this place of the "
+            "relation; `heads:RELATION` or `tails:RELATION`, those observed there.",
+            pattern=r"^(any|fitting|(heads|tails):[\s\S]+)$",
+            max_length=LONGEST_NAME,
+        ),
+    ] = "any"
+    prefix: Annotated[str, Field(description="Only entities whose name begins so.", max_length=LONGEST_NAME)] = ""
+    min_confidence: Minimum = 0.0
+    observed: Annotated[
+        Literal["include", "exclude", "only"], Field(description="Answers that the graph holds already.")
+    ] = "include"
+    exact: Annotated[bool, Field(description="Do without the approximate index, if there is one.")] = False
+    coverage: Coverage = COVERAGE
 
 
 class Interval(BaseModel):
@@ -36,22 +83,21 @@ class Interval(BaseModel):
     low: float
     high: float
 
+    @classmethod
+    def of(cls, low: float | None, high: float | None) -> Self | None:
+        """Return bounds, None where there are none."""
+        return None if low is None or high is None or math.isnan(low) else cls(low=low, high=high)
 
-class ObservedFact(BaseModel):
+
+class ObservedFact(Triple):
     """A fact of the graph with its stored confidence."""
 
-    head: str
-    relation: str
-    tail: str
     confidence: float
 
 
-class PredictedFact(BaseModel):
+class PredictedFact(Triple):
     """A fact with its predicted confidence, the bounds of it where they are known, and the stored one if there is."""
 
-    head: str
-    relation: str
-    tail: str
     confidence: float
     interval: Interval | None = None
     observed: float | None = Field(None, description="The stored confidence; absent for an unseen fact.")
@@ -85,7 +131,7 @@ class RankResponse(BaseModel):
     head: str | None
     relation: str
     tail: str | None
-    opinion: Literal["model", "evidence"]
+    opinion: Opinion
     search: Search
     answers: list[Answer]
 
@@ -100,27 +146,26 @@ class ReasonOut(BaseModel):
     rule: str | None = None
 
 
-class ExplainResponse(BaseModel):
+class ExplainResponse(PredictedFact):
     """A confidence with its reasons."""
 
-    head: str
-    relation: str
-    tail: str
-    confidence: float
-    interval: Interval | None = None
-    observed: float | None = None
-    opinion: Literal["model", "evidence"]
+    opinion: Opinion
     base: float | None = Field(None, description="The confidence that the contributions are added to.")
     reasons: list[ReasonOut]
 
 
-class EntityMatch(BaseModel):
-    """An entity that fits a search."""
+class RelationMatch(BaseModel):
+    """A relation that fits a search, and how many observed facts it has."""
 
     name: str
     label: str
-    category: str
     facts: int
+
+
+class EntityMatch(RelationMatch):
+    """An entity that fits a search."""
+
+    category: str
     match: Literal["exact", "prefix", "word", "inside", "near"]
 
 
@@ -128,14 +173,6 @@ class EntitiesResponse(BaseModel):
     """Entities that fit a search, the best first."""
 
     entities: list[EntityMatch]
-
-
-class RelationMatch(BaseModel):
-    """A relation and how many observed facts it has."""
-
-    name: str
-    label: str
-    facts: int
 
 
 class RelationsResponse(BaseModel):
@@ -159,7 +196,7 @@ class EntityResponse(BaseModel):
 class CompleteResponse(BaseModel):
     """The most confident unseen facts."""
 
-    opinion: Literal["model", "evidence"]
+    opinion: Opinion
     examined: float = Field(description="Share of the entities that were looked at; less than 1 if time ran out.")
     facts: list[PredictedFact]
 
@@ -201,12 +238,9 @@ class RuleResponse(BaseModel):
     examples: list[RuleExample]
 
 
-class DoubtOut(BaseModel):
+class DoubtOut(Triple):
     """An observed fact whose stored confidence is contradicted."""
 
-    head: str
-    relation: str
-    tail: str
     stored: float
     predicted: float
 
@@ -214,7 +248,7 @@ class DoubtOut(BaseModel):
 class DoubtfulResponse(BaseModel):
     """Observed facts, the most contradicted first."""
 
-    opinion: Literal["model", "evidence"]
+    opinion: Opinion
     facts: list[DoubtOut]
 
 
@@ -252,15 +286,6 @@ class AuditResponse(BaseModel):
     name: str
 
 
-class LimitsOut(BaseModel):
-    """What one request may ask for."""
-
-    body_bytes: int
-    facts: int
-    k: int
-    seconds: float
-
-
 class InfoResponse(BaseModel):
     """What is served."""
 
@@ -271,7 +296,7 @@ class InfoResponse(BaseModel):
     relations: int
     facts: int
     strong_above: float
-    opinion: Literal["model", "evidence"]
+    opinion: Opinion
     bounds: Literal["evidence", "validation", "nothing"] = Field(
         description="What intervals come from: the evidence, or the model's errors on validation facts and as many "
         "negative links."
@@ -284,7 +309,7 @@ class InfoResponse(BaseModel):
     loaded: str = Field(description="When this run was loaded (UTC).")
     reloads: int
     ready: dict[str, bool] = Field(description="What has been prepared in the background.")
-    limits: LimitsOut
+    limits: Limits
 
 
 class HealthResponse(BaseModel):

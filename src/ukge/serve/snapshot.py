@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,48 +13,22 @@ from ukge.asking.error_bounds import negatives_like
 from ukge.asking.predictor import Predictor
 from ukge.asking.search import ExactSearch, Searcher
 from ukge.errors import DataError
-from ukge.evaluation.confidence import Calibration, Reliability, calibration, reliability
+from ukge.evaluation.confidence import calibration, reliability
 from ukge.evidence.doubt import Doubt
 from ukge.graph.audit import Audit, audit
-from ukge.graph.queries import Floats, Side
+from ukge.graph.queries import Places, Side
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.graph.vocabulary import Ids
 from ukge.runs.directory import Run
 from ukge.runs.learnt import Learnt
-from ukge.serve.deadlines import Lazy, one_after_another
+from ukge.serve import schema
 from ukge.serve.names import NameIndex
 from ukge.serve.rulebook import Rulebook
+from ukge.serve.work import Lazy, one_after_another
 
 DOUBTS_KEPT = 1_000
 KINDS_KEPT = 512
 NEAR, LONGEST_NEAR = 5, 200
-
-
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """Predicted against stored confidences."""
-
-    figures: Calibration
-    bins: Reliability
-
-    @classmethod
-    def of(cls, predicted: Floats, facts: UncertainGraph) -> Curve:
-        """Compare predictions with the confidences of facts."""
-        return cls(calibration(predicted, facts.confidence), reliability(predicted, facts.confidence))
-
-
-@dataclass(frozen=True, eq=False)
-class Quality:
-    """How well confidences mean what they say, on facts that were kept from training.
-
-    `held` takes them to be facts; `with_negatives` is of the same facts and as many negative links, which may be
-    `drawn` where the data set brings none.
-    """
-
-    part: str
-    held: Curve
-    with_negatives: Curve | None
-    drawn: bool
 
 
 class Snapshot:
@@ -117,12 +90,12 @@ class Snapshot:
         return NameIndex(self.relations, self.facts_by_relation)
 
     @cached_property
-    def facts_by_relation(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def facts_by_relation(self) -> Places:
         """How many known facts each relation has."""
         return np.bincount(self.known.all().relation, minlength=len(self.relations))
 
     @lru_cache(maxsize=KINDS_KEPT)  # noqa: B019 — a snapshot lives as long as it is served
-    def kind(self, relation: int, side: Side) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def kind(self, relation: int, side: Side) -> Places:
         """Return, sorted, the entities known at one end of a relation."""
         return self.known.of_relation(relation, side).astype(np.int64)
 
@@ -173,26 +146,43 @@ class Snapshot:
         index = self.entity_names if unknown.kind == "entity" else self.relation_names
         return [match.name for match in index.search(unknown.name[:LONGEST_NEAR], NEAR)]
 
+    def example(self) -> tuple[str, str, str]:
+        """Return a well-known, confident fact."""
+        facts = self.known.all()
+        if len(facts.head) == 0:
+            return self.entities[0], self.relations[0], self.entities[0]
+        degree = self.known.degree
+        sure = facts.confidence >= np.quantile(facts.confidence, 0.5)
+        row = int(np.argmax(np.minimum(degree[facts.head], degree[facts.tail]) * sure))
+        return self.entities[facts.head[row]], self.relations[facts.relation[row]], self.entities[facts.tail[row]]
+
     def _index(self) -> Searcher:
         from ukge.serve.index import approximate  # noqa: PLC0415 — small graphs need no index
 
         return approximate(self.run.path, self.known, self.exact)
 
-    def _quality(self) -> Quality:
+    def _quality(self) -> schema.ReliabilityResponse:
         part, facts = next(
             ((name, self.dataset.parts[name]) for name in ("test", "val") if len(self.dataset.parts[name])),
             ("train", self.dataset.train),
         )
         given = self.dataset.negatives if part == "test" else None
         negatives = negatives_like(self.dataset, facts) if given is None else given
-        links = concat([facts, negatives])
-        held = Curve.of(self._confidence(facts, assume_holds=True), facts)
-        if_any = Curve.of(self._confidence(links), links) if len(negatives) else None
-        return Quality(part, held, if_any, drawn=given is None)
+        return schema.ReliabilityResponse(
+            part=part,
+            **dict(self._curve(facts, assume_holds=True)),
+            with_negatives=self._curve(concat([facts, negatives])) if len(negatives) else None,
+            negatives="drawn" if given is None else "given",
+        )
 
-    def _confidence(self, facts: UncertainGraph, *, assume_holds: bool = False) -> Floats:
-        judge = self.predictor.judge.judge
-        return judge(facts.head, facts.relation, facts.tail, assume_holds=assume_holds).confidence
+    def _curve(self, facts: UncertainGraph, *, assume_holds: bool = False) -> schema.Curve:
+        """Compare predictions with the confidences of facts."""
+        judged = self.predictor.judge.judge(facts.head, facts.relation, facts.tail, assume_holds=assume_holds)
+        figures = calibration(judged.confidence, facts.confidence)
+        curve = reliability(judged.confidence, facts.confidence)
+        columns = (curve.predicted.tolist(), curve.observed.tolist(), curve.facts.tolist())
+        bins = [schema.Bin(predicted=p, observed=o, facts=n) for p, o, n in zip(*columns, strict=True)]
+        return schema.Curve(facts=figures.facts, ece=figures.ece, spearman=schema.finite(figures.spearman), bins=bins)
 
 
 class UnknownNameError(DataError):

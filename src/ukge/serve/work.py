@@ -1,16 +1,21 @@
-"""Work off the event loop: a few threads, a bounded line in front of them, and rank queries that share a pass."""
+"""Work off the event loop: threads with a bounded line in front of them, time limits, and what is found ahead of time.
+
+Whoever works in blocks asks between them whether there is time left. Rank queries that wait together share a pass.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections import deque
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 from ukge.asking.search import Found, Searcher, Wanted
-from ukge.serve.deadlines import Deadline
+from ukge.serve.problems import OverloadedError, TimeLimitError
 
 T = TypeVar("T")
 
@@ -18,8 +23,74 @@ TOGETHER = 32
 """Rank queries that are answered in one pass at most."""
 
 
-class OverloadedError(Exception):
-    """More requests wait than may."""
+class Deadline:
+    """A moment by which work must be done."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._end = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds left, 0 at least."""
+        return max(0.0, self._end - time.monotonic())
+
+    def check(self) -> None:
+        """Raise `TimeLimitError` if the moment has passed."""
+        if time.monotonic() > self._end:
+            raise TimeLimitError(self._seconds)
+
+
+class Lazy(Generic[T]):
+    """A value that takes long to find: found once, in a thread of its own, when it is first wanted.
+
+    A failure is kept too and raised to everyone who asks.
+    """
+
+    def __init__(self, what: str, find: Callable[[], T]) -> None:
+        self.what = what
+        self._find = find
+        self._begun = threading.Lock()
+        self._value: Future[T] = Future()
+
+    def start(self) -> None:
+        """Begin to look for the value, unless that has begun."""
+        if self._begun.acquire(blocking=False):
+            threading.Thread(target=self._work, name=f"ukge {self.what}", daemon=True).start()
+
+    @property
+    def ready(self) -> bool:
+        """Whether the value, or a failure, is there."""
+        return self._value.done()
+
+    def get(self) -> T:
+        """Return the value, waiting for it."""
+        self.start()
+        return self._value.result()
+
+    def wait(self) -> None:
+        """Wait until the value, or a failure, is there."""
+        self.start()
+        self._value.exception()
+
+    def _work(self) -> None:
+        try:
+            self._value.set_result(self._find())
+        except BaseException as error:
+            self._value.set_exception(error)
+
+
+def one_after_another(every: Sequence[Lazy[Any]]) -> None:
+    """Find values in their order in the background, so that requests have to share the processor with one at a time.
+
+    A value that is asked for before its turn is found at once.
+    """
+
+    def work() -> None:
+        for lazy in every:
+            lazy.wait()
+
+    threading.Thread(target=work, name="ukge preparation", daemon=True).start()
 
 
 @dataclass(frozen=True, eq=False)

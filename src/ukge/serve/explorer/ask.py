@@ -5,13 +5,12 @@ from __future__ import annotations
 from nicegui import PageArguments, events, ui
 
 from ukge.asking.rank import Seen
-from ukge.serve.explorer.fields import EntityField
-from ukge.serve.explorer.markup import put, url
+from ukge.serve import schema
+from ukge.serve.explorer.parts import EntityField, put, relation_options, url
 from ukge.serve.names import label
-from ukge.serve.rank_query import RankQuery
 from ukge.serve.service import Service
 
-ANSWERS, MOST_RELATIONS = 15, 2_000
+ANSWERS = 15
 SEEN: dict[str, Seen] = {"include": "include", "exclude": "exclude", "only": "only"}
 CHOICES = {"include": "All answers", "exclude": "Unseen", "only": "In the graph"}
 
@@ -31,7 +30,9 @@ async def build(service: Service, args: PageArguments) -> None:
     if relation is not None and (head or tail):
         asked = given["k"] or ""
         count = min(int(asked) if asked.isdecimal() and len(asked) < 9 else ANSWERS, service.limits.k)
-        told = await service.rank(RankQuery(relation, head, tail, max(1, count), observed=seen))
+        told = await service.rank(
+            schema.RankQuery(relation=relation, head=head, tail=tail, k=max(1, count), observed=seen)
+        )
         told.answers = [each for each in told.answers if each.entity != (head or tail) or each.observed is not None]
         put("answers.html", found=told)
     elif head or tail:
@@ -39,10 +40,7 @@ async def build(service: Service, args: PageArguments) -> None:
 
 
 async def _form(service: Service, head: str | None, tail: str | None, relation: str | None, seen: Seen) -> None:
-    relations = (await service.relations("", min(MOST_RELATIONS, service.limits.k))).relations
-    options = {each.name: each.label for each in relations}
-    if relation is not None:
-        options.setdefault(relation, label(relation))
+    options = await relation_options(service, relation)
     at_tail = tail is None
     given = head or tail
     kept = {"relation": relation, "seen": None if seen == "include" else seen}

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 from markupsafe import Markup
 from nicegui import PageArguments
 
 from ukge.serve import schema
-from ukge.serve.explorer.drawing import NARROW, WIDE, Canvas, Edge, neighbourhood
-from ukge.serve.explorer.markup import put
-from ukge.serve.rank_query import RankQuery
+from ukge.serve.explorer.parts import markup, put
 from ukge.serve.service import Service
 from ukge.serve.snapshot import Snapshot
 
@@ -33,6 +34,43 @@ class Listed(NamedTuple):
     as_head: bool
     facts: list[schema.ObservedFact]
     guesses: list[schema.Answer]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A fact between the entity in the middle and another."""
+
+    head: str
+    relation: str
+    tail: str
+    other: str
+    confidence: float
+    guess: bool
+
+    @property
+    def stroke(self) -> float:
+        """How wide its line is: wider if more confident."""
+        return 1.2 + 5 * float(self.confidence**1.5)
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """How large the picture is, and how much a name may take of it."""
+
+    width: int
+    height: int
+    name: int
+    relation: int
+    kind: str
+
+    @property
+    def radii(self) -> tuple[float, float]:
+        """Half the axes of the ellipse that the neighbours stand on."""
+        letter = 10.6 if self.kind == "narrow" else 7.4
+        return self.width / 2 - letter * self.name - 14, self.height / 2 - 44
+
+
+WIDE, NARROW = Canvas(1060, 560, 24, 28, "wide"), Canvas(430, 640, 11, 12, "narrow")
 
 
 async def build(service: Service, args: PageArguments) -> None:
@@ -56,7 +94,14 @@ async def build(service: Service, args: PageArguments) -> None:
 async def _guess(service: Service, name: str, group: Group) -> list[schema.Answer]:
     relation, as_head = group
     head, tail = (name, None) if as_head else (None, name)
-    query = RankQuery(relation, head, tail, min(GUESSES, service.limits.k), type="fitting", observed="exclude")
+    query = schema.RankQuery(
+        relation=relation,
+        head=head,
+        tail=tail,
+        k=min(GUESSES, service.limits.k),
+        type="fitting",
+        observed="exclude",
+    )
     return [each for each in (await service.rank(query)).answers if each.entity != name]
 
 
@@ -99,15 +144,13 @@ def _in_turn(groups: dict[Group, list[Edge]], limit: int, seen: set[str]) -> lis
 
 def _across(snapshot: Snapshot, names: list[str]) -> dict[tuple[str, str], float]:
     """Return the surest confidence of the facts between each two neighbours that have any."""
-    ids = [snapshot.entity(name) for name in names]
+    ids = {snapshot.entity(name): name for name in names}
     found: dict[tuple[str, str], float] = {}
-    for at, one in enumerate(ids):
+    for one, name in ids.items():
         facts = snapshot.known.as_head(one)
-        for place, other in enumerate(ids):
-            values = facts.confidence[facts.tail == other]
-            if place != at and len(values):
-                pair = names[min(at, place)], names[max(at, place)]
-                found[pair] = max(found.get(pair, 0.0), float(values.max()))
+        for row in np.flatnonzero(np.isin(facts.tail, list(ids)) & (facts.tail != one)).tolist():
+            pair = min(name, ids[facts.tail[row]]), max(name, ids[facts.tail[row]])
+            found[pair] = max(found.get(pair, 0.0), float(facts.confidence[row]))
     return found
 
 
@@ -121,3 +164,42 @@ def _pictures(name: str, edges: list[Edge], across: dict[tuple[str, str], float]
         return neighbourhood(name, ordered, across, canvas)
 
     return drawn(edges, WIDE), drawn(few, NARROW)
+
+
+def neighbourhood(
+    middle: str, edges: Sequence[Edge], across: Mapping[tuple[str, str], float], canvas: Canvas
+) -> Markup:
+    """Return the entity amid its neighbours: wider edges are more confident, dashed ones are predicted.
+
+    `across` holds the confidences of facts between two neighbours, drawn as thin arcs.
+    """
+    places = {edge.other: _place(at, len(edges), canvas) for at, edge in enumerate(edges)}
+    arcs = [
+        (_arc(places[one], places[other], canvas), 0.6 + 1.6 * value)
+        for (one, other), value in across.items()
+        if one in places and other in places
+    ]
+    placed = [(edge, *places[edge.other]) for edge in edges]
+    return markup("neighbourhood.svg", middle=middle, arcs=arcs, edges=placed, canvas=canvas, cut=_cut)
+
+
+def _arc(one: tuple[float, float], other: tuple[float, float], canvas: Canvas) -> list[float]:
+    """Return the beginning, the bend and the end of a curve that leans towards the middle."""
+    middle = canvas.width / 2, canvas.height / 2
+    return [*one, *((a + b) / 4 + m / 2 for a, b, m in zip(one, other, middle, strict=True)), *other]
+
+
+def _place(at: int, count: int, canvas: Canvas) -> tuple[float, float]:
+    """Return where a neighbour stands: evenly along the height of both sides, so that names do not meet."""
+    rx, ry = canvas.radii
+    right = (count + 1) // 2
+    on_right = at < right
+    side_count, place = (right, at) if on_right else (count - right, at - right)
+    share = 0.0 if side_count == 1 else 2 * place / (side_count - 1) - 1
+    y = share * ry
+    x = rx * math.sqrt(max(0.0, 1 - 0.82 * share * share))
+    return canvas.width / 2 + (x if on_right else -x), canvas.height / 2 + (y if on_right else -y)
+
+
+def _cut(name: str, longest: int) -> str:
+    return name if len(name) <= longest else name[: longest - 1].rstrip() + "…"

@@ -3,20 +3,17 @@
 # No postponed annotations here: NiceGUI looks at them to see that a page wants its arguments.
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
 from nicegui import PageArguments, events, ui
 from nicegui.context import context
 
-from ukge.serve.deadlines import NotReadyError, TimeLimitError
-from ukge.serve.explorer import ask, doubtful, entity, home, interface, quality, rules, why
-from ukge.serve.explorer.fields import EntityField
-from ukge.serve.explorer.markup import markup, put, url
-from ukge.serve.problems import Problem
+from ukge.serve.explorer import ask, entity, pages
+from ukge.serve.explorer.parts import EntityField, markup, put, url
+from ukge.serve.problems import NotReadyError, Problem, short
 from ukge.serve.service import Service
 from ukge.serve.snapshot import UnknownNameError
-from ukge.serve.work import OverloadedError
 
 FAVICON = str(markup("logo.svg", line="#1f5f99", spot="#b7791f"))
 NAVIGATION = {
@@ -39,15 +36,15 @@ PAUSE = 1.0
 Page = Callable[[Service, PageArguments], Awaitable[None]]
 
 PAGES: dict[str, Page] = {
-    "/": home.build,
+    "/": pages.home,
     "/entity": entity.build,
     "/ask": ask.build,
-    "/why": why.build,
-    "/rules": rules.build,
-    "/rule": rules.build_one,
-    "/doubtful": doubtful.build,
-    "/quality": quality.build,
-    "/api": interface.build,
+    "/why": pages.why,
+    "/rules": pages.rules,
+    "/rule": pages.rule,
+    "/doubtful": pages.doubtful,
+    "/quality": pages.quality,
+    "/api": pages.api,
 }
 
 
@@ -122,19 +119,12 @@ def _told(service: Service, page: Page) -> Callable[[PageArguments], Awaitable[N
                 continue
             except UnknownNameError as error:
                 near = await service.near(error)
-                _say(f"The graph has no {error.kind} {error.name!r}.", near=near, kind=error.kind)
-            except TimeLimitError:
-                _say("That took too long.", "Ask for less at once.")
-            except OverloadedError:
-                _say("The service is busy.", "Try again in a moment.")
+                said = f"The graph has no {error.kind} {short(error.name)!r}."
+                put("problem.html", what=said, near=near, kind=error.kind)
             except Problem as error:
-                _say(error.detail)
+                put("problem.html", what=error.detail, near=[], kind=error.kind)
             break
         if not waiting.is_deleted:
             waiting.delete()
 
     return build
-
-
-def _say(what: str, hint: str = "", near: Sequence[str] = (), kind: str = "") -> None:
-    put("problem.html", what=what, hint=hint, near=near, kind=kind)

@@ -1,19 +1,50 @@
-"""A field that offers entities while one types; each offer is a link."""
+"""What the pages share: templates put on a page, addresses within the explorer, and fields to choose names in."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from urllib.parse import urlencode
 
+from markupsafe import Markup
 from nicegui import events, ui
 
-from ukge.serve.explorer.markup import markup
+from ukge.html import render
+from ukge.serve.names import category, label
 from ukge.serve.service import Service
 
-OFFERED = 8
+OFFERED, MOST_RELATIONS = 8, 2_000
+
+
+def url(path: str, **query: str | int | None) -> str:
+    """Return an address within the explorer."""
+    given = {name: str(value) for name, value in query.items() if value is not None}
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+def markup(template: str, **values: object) -> Markup:
+    """Return a template of the explorer, filled."""
+    return render(f"explorer/{template}", label=label, category=category, url=url, **values)
+
+
+def put(template: str, **values: object) -> ui.html:
+    """Put a template of the explorer on the page, filled; it has escaped what it was given."""
+    return ui.html(markup(template, **values), sanitize=False)
+
+
+async def relation_options(service: Service, chosen: str | None) -> dict[str, str]:
+    """Return the relations with most facts, and the one that is chosen, with their labels."""
+    found = (await service.relations("", min(MOST_RELATIONS, service.limits.k))).relations
+    options = {each.name: each.label for each in found}
+    if chosen is not None:
+        options.setdefault(chosen, label(chosen))
+    return options
 
 
 class EntityField:
-    """Type, and choose with the mouse, with Tab, or with Enter for the first. `address` says where a choice leads."""
+    """Offers entities while one types, each a link: choose with the mouse, with Tab, or with Enter for the first.
+
+    `address` says where a choice leads.
+    """
 
     def __init__(
         self, service: Service, title: str, address: Callable[[str], str], value: str = "", *, compact: bool = False
