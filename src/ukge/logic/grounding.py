@@ -17,10 +17,9 @@ from ukge.errors import ConfigError
 from ukge.graph.files import check_target
 from ukge.graph.uncertain import UncertainGraph
 from ukge.logic.engine import Engine, using
-from ukge.logic.estimate import estimates
 from ukge.logic.facts import Directions, FactTables, fact_tables, relation_ids
 from ukge.logic.ground_rules import Grounding, GroundingReport, RuleGrounding
-from ukge.logic.joins import Shape, bindings, bodies_table, shaped
+from ukge.logic.joins import Shape, bindings, bodies_table, estimates, shaped
 from ukge.logic.rules import LONGEST_BODY, Atom, Rule
 from ukge.progress.steps import Steps, Tell
 from ukge.storage.files import replacing_path

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from string import ascii_uppercase
-from typing import Any
 
 from ukge.errors import ConfigError
 from ukge.graph.uncertain import UncertainGraph
-from ukge.logic.candidates import Candidate, Edges, Walks, double_steps, edges, single_steps, two_steps
+from ukge.logic.candidates import Candidate, Edges, Walks, double_steps, edges, single_steps, three_steps, two_steps
 from ukge.logic.engine import Engine, using
-from ukge.logic.estimate import estimates
 from ukge.logic.facts import FactTables, fact_tables
-from ukge.logic.filters import best_per_head, without_redundant
-from ukge.logic.joins import Shape, bodies_table
-from ukge.logic.longer import three_steps
+from ukge.logic.joins import Shape, bodies_table, estimates
 from ukge.logic.measures import ScoredRule, measure_on
 from ukge.logic.rules import Atom, Rule
 from ukge.logic.weights import Prior, learn_prior, learn_weights
@@ -186,8 +183,8 @@ class _Miner:
         best = best_per_head(fresh, asked.top)
         bounded = sum(walks.supported - len(walks.candidates) for walks in (two, three))
         report = MiningReport(
-            facts=self._size(self.facts.observed),
-            strong_facts=self._size(self.facts.observed.filter(self.facts.observed.c > asked.strong)),
+            facts=self.engine.count(self.facts.observed),
+            strong_facts=self.engine.count(self.facts.observed.filter(self.facts.observed.c > asked.strong)),
             supported=bounded + dear + len(self.candidates),
             implied_too_much=bounded,
             too_dear=dear,
@@ -259,9 +256,6 @@ class _Miner:
         expected = estimates(self.engine, self.facts, table, shape)
         return {walks[number]: size for number, size in expected.items()}
 
-    def _size(self, table: Any) -> int:
-        return int(self.engine.rows(table.agg(n=table.count()))[0]["n"])
-
 
 def as_rule(candidate: Candidate, relations: Sequence[str]) -> Rule:
     """Return a candidate as a rule over the variables A, B, C, … along its walk."""
@@ -276,3 +270,33 @@ def _atom(step: int, start: str, end: str, relations: Sequence[str]) -> Atom:
     if step < len(relations):
         return Atom(relations[step], start, end)
     return Atom(relations[step - len(relations)], end, start)
+
+
+def without_redundant(scored: Sequence[ScoredRule]) -> list[ScoredRule]:
+    """Leave out each rule that is not clearly better than one which generalises it.
+
+    Clearly better: the lower bound of its hit ratio is above the other's hit ratio.
+    """
+    longest = max((len(one.rule) for one in scored), default=0)
+    hit_ratio = {one.rule.canonical(): one.measures.hit_ratio for one in scored if len(one.rule) < longest}
+    kept = []
+    for one in scored:
+        shorter = (hit_ratio.get(rule, -1.0) for rule in one.rule.generalisations())
+        if one.measures.lower_bound > max(shorter, default=-1.0):
+            kept.append(one)
+    return kept
+
+
+def best_per_head(scored: Sequence[ScoredRule], top: int | None = None) -> list[ScoredRule]:
+    """Return the rules best first (by the lower bound of their hit ratio), at most `top` of them per head relation."""
+    taken: Counter[str] = Counter()
+    kept = []
+    for one in sorted(scored, key=_rank):
+        taken[one.rule.head.relation] += 1
+        if top is None or taken[one.rule.head.relation] <= top:
+            kept.append(one)
+    return kept
+
+
+def _rank(one: ScoredRule) -> tuple[float, int, int, str]:
+    return -one.measures.lower_bound, -one.measures.support, len(one.rule), str(one.rule)
