@@ -1,4 +1,4 @@
-"""Rules of at most two body atoms, and everything that follows from a set of them.
+"""Rules of at most two body atoms, and everything that follows from a set of them: the worlds are checked by it.
 
 A body of two atoms is a path from one end of the head to the other; walking an atom against its direction makes the
 forks. So a rule is a path of directed steps that implies a directed step, and to draw conclusions is to replace steps.

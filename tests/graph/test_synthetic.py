@@ -13,13 +13,13 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 import torch
+from tests.graph.path_rules import PathRule, Step, consequences, read_rule
 
 from ukge.errors import ConfigError, DataError
 from ukge.graph.negatives import with_negatives
 from ukge.graph.split import split
-from ukge.graph.synthetic import World, generate, stream, stream_parquet
+from ukge.graph.synthetic import World, generate, stream_parquet
 from ukge.graph.synthetic.latent import ASPECTS, DOUBT, SLOPE
-from ukge.graph.synthetic.rules import PathRule, Step, consequences, read_rule
 from ukge.graph.synthetic.schema import CENTRES, MORE_CENTRES, RELATIONS
 from ukge.graph.uncertain import UncertainGraph
 
@@ -230,6 +230,10 @@ def test_consequences_by_hand() -> None:
     assert set(consequences(rules)) == {read_rule(text).canonical() for text in expected}
 
 
+def test_the_implied_rules_are_all_that_follow_from_the_planted_ones(world: World) -> None:
+    assert world.implied_rules == tuple(map(str, consequences([read_rule(text) for text in world.planted_rules])))
+
+
 class ComplEx(torch.nn.Module):
     """A bilinear model in 16 complex dimensions with a logistic link, just for this test."""
 
@@ -302,24 +306,20 @@ def test_sizes_that_make_no_sense_are_refused() -> None:
 
 
 def test_streaming_writes_the_generated_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "_CHUNK", 3_000)
+    monkeypatch.setattr("ukge.graph.synthetic.world._CHUNK", 3_000)
     expected = generate(n_entities=2_000, n_facts=10_000, seed=4).graph
-    named, ids = tmp_path / "deep" / "facts.parquet", tmp_path / "ids.parquet"
+    named = tmp_path / "deep" / "facts.parquet"
     blueprint = stream_parquet(named, 2_000, 10_000, seed=4)
     assert pq.ParquetFile(named).metadata.num_row_groups > 1
     table = pq.read_table(named)
     assert table.column_names == ["head", "relation", "tail", "confidence"]
     assert UncertainGraph.from_columns(*(table[name] for name in table.column_names)) == expected
-    stream_parquet(ids, 2_000, 10_000, seed=4, names=False)
-    numbers = pq.read_table(ids)
-    assert numbers["head"].to_numpy().tolist() == expected.head.tolist()
-    assert numbers["relation"].to_numpy().tolist() == expected.relation.tolist()
     assert blueprint.entities == expected.entities
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["deep", "ids.parquet"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["deep"]
 
 
 def test_streaming_into_partitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "_CHUNK", 1_000)
+    monkeypatch.setattr("ukge.graph.synthetic.world._CHUNK", 1_000)
     expected = generate(n_entities=1_000, n_facts=5_000).graph
     target = tmp_path / "facts"
     stream_parquet(target, 1_000, 5_000, partition_by="relation")
@@ -330,6 +330,9 @@ def test_streaming_into_partitions(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         stream_parquet(target, 1_000, 5_000, partition_by="relation")
     with pytest.raises(ConfigError, match="cannot partition by 'head'"):
         stream_parquet(target, 1_000, 5_000, partition_by="head")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="fewer than asked"):
+        stream_parquet(tmp_path / "more", 200, 50_000, partition_by="relation")
+    assert [path.name for path in tmp_path.iterdir()] == ["facts"]
 
 
 def test_a_failed_stream_leaves_nothing_and_keeps_the_old_file(tmp_path: Path) -> None:

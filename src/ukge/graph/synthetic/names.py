@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ukge.graph.synthetic.layout import Layout
+from ukge.graph.synthetic.latent import Layout
 from ukge.graph.synthetic.schema import TYPE_SHARES
 
 # Keeps the random numbers of this module apart from those of the others.

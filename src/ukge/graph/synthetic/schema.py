@@ -99,3 +99,15 @@ PLANTED = (
     "companyHeadquarteredIn(A, B) -> companyOperatesIn(A, B)",
 )
 """The planted rules; distinct variables stand for distinct entities."""
+
+IMPLIED = (
+    "companyAlliedWith(A, B) & companyAlliedWith(B, C) -> companyAlliedWith(C, A)",
+    "companyAlliedWith(A, B) & companyAlliedWith(C, B) -> companyAlliedWith(A, C)",
+    "companyAlliedWith(A, B) & companyAlliedWith(A, C) -> companyAlliedWith(B, C)",
+    "companyEmploys(A, B) & personResidesIn(B, C) -> companyOperatesIn(A, C)",
+    "personCitizenOf(A, B) & personResidesIn(A, C) -> cityHostsCitizensOf(C, B)",
+    "personLivesIn(A, B) & worksFor(A, C) -> companyOperatesIn(C, B)",
+    "personResidesIn(A, B) & worksFor(A, C) -> companyOperatesIn(C, B)",
+    "universityEducated(A, B) & worksFor(B, C) -> companyRecruitsFrom(C, A)",
+)
+"""The rules of at most two body atoms that follow from the planted ones, and hold as well."""

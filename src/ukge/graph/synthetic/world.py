@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import shutil
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
 from ukge.errors import ConfigError, DataError
 from ukge.graph.columns import Confidences
-from ukge.graph.synthetic.latent import TYPES, Latent
-from ukge.graph.synthetic.layout import Layout
+from ukge.graph.fact import FactArrays
+from ukge.graph.synthetic.latent import TYPES, Latent, Layout, observe
 from ukge.graph.synthetic.names import entity_names
-from ukge.graph.synthetic.observe import Observed, observe
-from ukge.graph.synthetic.rules import consequences, read_rule
-from ukge.graph.synthetic.schema import PLANTED, RELATIONS
+from ukge.graph.synthetic.schema import IMPLIED, PLANTED, RELATIONS
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
+from ukge.storage.files import replacing_path, temporary_beside
+
+_CHUNK = 500_000
+_SCHEMA = pa.schema(
+    [*((name, pa.large_string()) for name in ("head", "relation", "tail")), ("confidence", pa.float64())]
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +63,7 @@ class Blueprint:
                 raise DataError(f"{names.kind} ids run from 0 to {len(names) - 1}, not {ids.min()} to {ids.max()}")
         return self.latent.confidences(heads, relations, tails)
 
-    def observed(self) -> Iterator[Observed]:
+    def observed(self) -> Iterator[FactArrays]:
         """Yield the observed facts of one region after another; `n_facts` in all."""
         n_regions = self.latent.layout.n_regions
         for region in range(n_regions):
@@ -87,7 +98,7 @@ class World:
     @property
     def implied_rules(self) -> tuple[str, ...]:
         """The rules of at most two body atoms that follow from the planted ones; they hold as well."""
-        return tuple(str(rule) for rule in consequences([read_rule(text) for text in PLANTED]))
+        return IMPLIED
 
     def __repr__(self) -> str:
         return f"World({len(self.graph):,} facts, {self.graph.n_entities:,} entities, seed {self.blueprint.seed})"
@@ -103,3 +114,77 @@ def generate(n_entities: int = 1_000, n_facts: int = 20_000, seed: int = 0, nois
     head, relation, tail, confidence = (np.concatenate(c) for c in zip(*blueprint.observed(), strict=True))
     entities, relations = blueprint.entities, blueprint.relations
     return World(blueprint, UncertainGraph.from_ids(head, relation, tail, confidence, entities, relations))
+
+
+def stream_parquet(
+    path: str | os.PathLike[str],
+    n_entities: int,
+    n_facts: int,
+    seed: int = 0,
+    *,
+    noise: float = 0.05,
+    partition_by: Literal["relation"] | None = None,
+) -> Blueprint:
+    """Write the facts of `generate(n_entities, n_facts, seed, noise)` to Parquet, in the same order, chunk by chunk.
+
+    Memory grows with the entities, not with the facts. With `partition_by="relation"`, `path` becomes a directory
+    `relation=…/part-0.parquet` (Hive style: the relation is in the directory's name and not in the file). Nothing is
+    left behind when writing fails.
+    """
+    if partition_by not in (None, "relation"):
+        raise ConfigError(f"cannot partition by {partition_by!r}", hint="Known: relation.")
+    blueprint = Blueprint.draw(n_entities, n_facts, seed, noise)
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if partition_by is not None and target.exists():
+        raise ConfigError(f"{target} exists already", hint="Name a directory that does not exist, or remove this one.")
+    tables = _tables(blueprint)
+    if partition_by is None:
+        with replacing_path(target) as file:
+            _write_file(file, tables)
+        return blueprint
+    folder = temporary_beside(target)
+    try:
+        _write_partitions(folder, tables)
+        os.replace(folder, target)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return blueprint
+
+
+def _tables(blueprint: Blueprint) -> Iterator[pa.Table]:
+    """Yield the facts by name; regions are gathered until there is enough for one row group."""
+    gathered: list[FactArrays] = []
+    for region in blueprint.observed():
+        gathered.append(region)
+        if sum(len(part.confidence) for part in gathered) >= _CHUNK:
+            yield _table(blueprint, gathered)
+            gathered = []
+    if gathered:
+        yield _table(blueprint, gathered)
+
+
+def _table(blueprint: Blueprint, regions: Sequence[FactArrays]) -> pa.Table:
+    head, relation, tail, confidence = (np.concatenate(column) for column in zip(*regions, strict=True))
+    names = blueprint.entities.decode(head), blueprint.relations.decode(relation), blueprint.entities.decode(tail)
+    return pa.table([*names, pa.array(confidence)], schema=_SCHEMA)
+
+
+def _write_file(path: Path, tables: Iterator[pa.Table]) -> None:
+    with pq.ParquetWriter(path, _SCHEMA, compression="zstd") as writer:
+        for table in tables:
+            writer.write_table(table)
+
+
+def _write_partitions(path: Path, tables: Iterator[pa.Table]) -> None:
+    ds.write_dataset(
+        (batch for table in tables for batch in table.to_batches()),
+        path,
+        schema=_SCHEMA,
+        format="parquet",
+        partitioning=["relation"],
+        partitioning_flavor="hive",
+        basename_template="part-{i}.parquet",
+        file_options=ds.ParquetFileFormat().make_write_options(compression="zstd"),
+        use_threads=False,  # facts keep their order
+    )
