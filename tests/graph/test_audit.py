@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from ukge.graph.audit import Audit, Baseline, NameCounts, audit
-from ukge.graph.audit import html as html_page
-from ukge.graph.audit import text as text_page
+from ukge.graph.audit.rendering import as_page, as_text
 from ukge.graph.catalogue import read_folder
 from ukge.graph.dataset import Dataset
 from ukge.graph.split import split
@@ -166,7 +165,7 @@ def test_nothing_breaks_without_facts() -> None:
         assert found.whole.rows == 0
         json.dumps(found.to_dict(), allow_nan=False)
         printed(found)
-        html_page.render(found)
+        as_page(found)
 
 
 def test_headlines_say_the_gravest_first(found: Audit) -> None:
@@ -196,7 +195,7 @@ def test_a_symmetric_graph_is_to_be_cut_leak_safe() -> None:
 
 def printed(found: Audit, width: int = 100) -> str:
     console = Console(file=StringIO(), width=width)
-    console.print(text_page.render(found))
+    console.print(as_text(found))
     assert isinstance(console.file, StringIO)
     return console.file.getvalue()
 
@@ -248,7 +247,7 @@ def test_each_cell_of_the_printed_tables_stands_under_its_header(found: Audit) -
 def test_each_cell_of_the_page_stands_under_its_header(found: Audit) -> None:
     tables = [
         [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", table)]
-        for table in re.findall(r"<table>(.*?)</table>", html_page.render(found), re.DOTALL)
+        for table in re.findall(r"<table>(.*?)</table>", as_page(found), re.DOTALL)
     ]
     assert len(tables) == 7
     for header, *rows in tables:
@@ -292,7 +291,7 @@ def test_a_graph_without_news_begins_with_its_tables() -> None:
 def test_one_of_a_thing_is_told_as_one() -> None:
     one = audit(UncertainGraph.from_facts([("a", "r", "a", 0.5)]), name="one")
     assert "1 fact, 1 entity, 1 relation\n" in printed(one)
-    assert "1 fact · 1 entity · 1 relation<" in html_page.render(one)
+    assert "1 fact · 1 entity · 1 relation<" in as_page(one)
 
 
 def test_names_that_look_like_markup_stay_text() -> None:
@@ -301,14 +300,14 @@ def test_names_that_look_like_markup_stay_text() -> None:
     )
     found = audit(evil, name="<b>")
     assert "[bold]<script>" in printed(found)
-    page = html_page.render(found)
+    page = as_page(found)
     assert "<script>" not in page
     assert "[bold]&lt;script&gt;" in page
     assert "<title>Audit of &lt;b&gt;</title>" in page
 
 
 def test_the_page_needs_nothing_from_outside(found: Audit) -> None:
-    page = html_page.render(found)
+    page = as_page(found)
     assert "http" not in page
     assert "<script" not in page
     assert "prefers-color-scheme: dark" in page

@@ -24,7 +24,7 @@ from ukge.evaluation.report import render as report_page
 from ukge.evidence.explain import Explanation
 from ukge.evidence.reasons import Reason
 from ukge.graph.audit import audit
-from ukge.graph.audit.html import render as audit_page
+from ukge.graph.audit.rendering import as_page as audit_page
 from ukge.graph.dataset import Dataset
 from ukge.graph.uncertain import UncertainGraph
 from ukge.html import render

@@ -26,8 +26,7 @@ def audit(
 ) -> None:
     """Find repeats, conflicts, leaks between parts, negative links that are facts, and what needs no model."""
     from ukge.graph.audit import audit as audit_data
-    from ukge.graph.audit.html import render as as_page
-    from ukge.graph.audit.text import render as as_text
+    from ukge.graph.audit.rendering import as_page, as_text
     from ukge.graph.undirected import undirected_graph
 
     path = Path(data)

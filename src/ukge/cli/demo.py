@@ -43,7 +43,7 @@ def demo(
 ) -> None:
     """Make a synthetic graph, audit two cuts of it, mine rules, train a model, judge it, ask it, write a report."""
     from ukge.graph.audit import audit
-    from ukge.graph.audit.text import histogram
+    from ukge.graph.audit.rendering import histogram
     from ukge.graph.catalogue import save_dataset
     from ukge.graph.negatives import with_negatives
     from ukge.graph.split import split
@@ -211,11 +211,11 @@ def _say(console: Console, text: str, *, bullet: str = "", style: str = "") -> N
 
 def _audit(console: Console, dataset: Dataset, directory: Path) -> None:
     from ukge.graph.audit import audit
-    from ukge.graph.audit.html import render
+    from ukge.graph.audit.rendering import as_page
 
     found = audit(dataset)
     for line in found.headlines():
         _say(console, line, bullet="• ")
     page = directory / f"audit-{dataset.name}.html"
-    write_text(page, render(found))
+    write_text(page, as_page(found))
     _say(console, f"The whole audit: {page}", style="dim")

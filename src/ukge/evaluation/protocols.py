@@ -26,7 +26,7 @@ from ukge.evaluation.tasks import (
     RankingTask,
     Task,
 )
-from ukge.graph.audit.headlines import percent
+from ukge.graph.audit.leaks import percent
 from ukge.graph.audit.negatives import examine_negatives
 from ukge.graph.dataset import Dataset
 from ukge.graph.index import FactIndex
