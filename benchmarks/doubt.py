@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ukge.evidence.backbones import backbones_of
 from ukge.evidence.doubt import judge
-from ukge.evidence.gather import gather
+from ukge.evidence.fitting import gather
 from ukge.graph.catalogue import open_dataset
 from ukge.graph.dataset import Dataset
 from ukge.graph.split import split

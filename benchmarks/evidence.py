@@ -40,7 +40,7 @@ from ukge.evaluation.metric import Bootstrap
 from ukge.evaluation.protocols import Settings
 from ukge.evaluation.tasks import ClassificationTask, LinkTask, RankingTask, Task
 from ukge.evidence import Evidence, EvidenceSettings
-from ukge.evidence.negatives import mixed_negatives
+from ukge.evidence.fitting import mixed_negatives
 from ukge.graph.catalogue import open_dataset
 from ukge.graph.dataset import Dataset
 from ukge.graph.negatives import MIXED, negative_links

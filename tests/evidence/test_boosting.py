@@ -10,10 +10,9 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from ukge.evidence import boosting
-from ukge.evidence.boosting import Loss, grow
+from ukge.evidence import trees as boosting
 from ukge.evidence.settings import EvidenceSettings
-from ukge.evidence.trees import Matrix
+from ukge.evidence.trees import Loss, Matrix, grow
 
 SETTINGS = EvidenceSettings(iterations=20, leaves=15)
 

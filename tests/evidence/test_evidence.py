@@ -19,10 +19,8 @@ from ukge.evaluation.evaluate import evaluate, prepare
 from ukge.evaluation.metric import Bootstrap
 from ukge.evaluation.protocols import Settings
 from ukge.evidence import Evidence, EvidenceSettings
-from ukge.evidence.candidates import propose
-from ukge.evidence.fitting import GATHERING
-from ukge.evidence.negatives import mixed_negatives
-from ukge.evidence.ranking import TIED, model_scores
+from ukge.evidence.fitting import GATHERING, mixed_negatives
+from ukge.evidence.ranking import TIED, model_scores, propose
 from ukge.evidence.settings import Changes, RegressorChanges
 from ukge.graph.dataset import Dataset
 from ukge.graph.queries import Queries
@@ -74,7 +72,7 @@ def test_an_unknown_name_is_told(evidence: Evidence, dataset: Dataset) -> None:
 
 def test_no_fact_is_evidence_for_itself_unless_asked(evidence: Evidence, dataset: Dataset) -> None:
     known = dataset.train[:50]
-    own = evidence.own_facts(known.head, known.relation, known.tail)
+    own = evidence.features.index.find(known.head, known.relation, known.tail)
     np.testing.assert_array_equal(evidence.features.index.triples.keys[own], known.keys())
     assert (evidence.predict(known) != evidence.predict(known, count_itself=True)).any()
     columns = evidence.columns(known)

@@ -14,7 +14,7 @@ import pytest
 import ukge
 from ukge.errors import DataError
 from ukge.evidence import Evidence
-from ukge.evidence.explain import Explanation, explain, explain_all, top_reasons
+from ukge.evidence.explain import Explanation, explain_all, top_reasons
 from ukge.evidence.reasons import OTHER, Witness, subject_of
 from ukge.graph.dataset import Dataset
 from ukge.graph.uncertain import Fact
@@ -34,7 +34,7 @@ def triples(dataset: Dataset) -> Triples:
 
 
 def test_evidence_explains_itself(evidence: Evidence, triples: Triples) -> None:
-    assert evidence.explain(*triples[0], coverage=0.8) == explain(evidence, *triples[0], coverage=0.8)
+    assert [evidence.explain(*triples[0], coverage=0.8)] == list(explain_all(evidence, triples[:1], coverage=0.8))
     assert ukge.Evidence is Evidence
 
 
@@ -125,15 +125,15 @@ def test_analogues_are_the_nearest(evidence: Evidence, triples: Triples) -> None
 
 def test_a_fact_is_not_its_own_reason_unless_asked(evidence: Evidence, dataset: Dataset) -> None:
     fact = dataset.train[0]
-    known = explain(evidence, *fact[:3], count_itself=True)
-    without = explain(evidence, *fact[:3])
+    known = evidence.explain(*fact[:3], count_itself=True)
+    without = evidence.explain(*fact[:3])
     assert known.observed == without.observed == pytest.approx(fact.confidence)
     assert any(reason.kind == "repeat" for reason in known.reasons)
     assert not any(quoted[:3] == fact[:3] for reason in without.reasons for quoted in reason.facts)
 
 
 def test_an_explanation_is_told_in_sentences_and_as_json(evidence: Evidence, dataset: Dataset) -> None:
-    told = explain(evidence, *dataset.val[0][:3])
+    told = evidence.explain(*dataset.val[0][:3])
     lines = str(told).splitlines()
     assert f"confidence {told.confidence:.2f}" in lines[0]
     assert all(line.endswith(".") for line in lines)
@@ -156,7 +156,7 @@ def test_the_top_reason_moved_most(evidence: Evidence, triples: Triples) -> None
 
 def test_an_unknown_name_is_refused(evidence: Evidence, dataset: Dataset) -> None:
     with pytest.raises(DataError, match="unknown entity 'nobody'"):
-        explain(evidence, "nobody", dataset.relations[0], dataset.entities[0])
+        evidence.explain("nobody", dataset.relations[0], dataset.entities[0])
 
 
 def test_the_top_reason_is_the_first_of_all(evidence: Evidence, dataset: Dataset) -> None:

@@ -11,11 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ukge.evidence.backbones import Backbone
-from ukge.evidence.batch import FactBatch
-from ukge.evidence.candidates import linked_candidates
 from ukge.evidence.features import Features
+from ukge.evidence.lookup import FactBatch
 from ukge.evidence.paths import PathRules, walk_key
-from ukge.evidence.ranking import judged_candidates, model_scores
+from ukge.evidence.ranking import judged_candidates, linked_candidates, model_scores
 from ukge.evidence.reasons import witness
 from ukge.evidence.tables import UNIT, Tables
 from ukge.graph.index import FactIndex

@@ -12,8 +12,7 @@ from tests.evidence.conftest import asked as asked_of
 from ukge.errors import DataError
 from ukge.evidence import Evidence
 from ukge.evidence.backbones import Backbone
-from ukge.evidence.fold_in import fold_in
-from ukge.evidence.new_vectors import lessons_of, widened
+from ukge.evidence.fold_in import fold_in, lessons_of, widened
 from ukge.graph.dataset import Dataset
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary

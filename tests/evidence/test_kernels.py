@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.evidence.conftest import asked as ask
 
-from ukge.evidence import Evidence, backbones, bit_vector_trees, candidates, lookup, pairs, paths, shap
+from ukge.evidence import Evidence, backbones, bit_vector_trees, lookup, pairs, paths, ranking, shap
 from ukge.graph.dataset import Dataset
 
 KERNELS: dict[str, Any] = {
@@ -16,7 +16,7 @@ KERNELS: dict[str, Any] = {
     "pairs": pairs._fill,
     "paths": paths._fill,
     "agreement": backbones._agree,
-    "candidates": candidates._propose,
+    "candidates": ranking._propose,
     "trees": bit_vector_trees._add,
     "contributions": shap._shap,
 }

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ukge.evidence.batch import FactBatch
-from ukge.evidence.lookup import FEW, find
+from ukge.evidence.lookup import FEW, FactBatch, find
 from ukge.evidence.paths import PathRules, inverse_steps, path_columns
 from ukge.graph.index import FactIndex
 from ukge.graph.uncertain import UncertainGraph

@@ -12,7 +12,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 from ukge.evidence.shap import contributions, expected_value
-from ukge.evidence.trees import Matrix, Trees, concatenated
+from ukge.evidence.trees import Matrix, Trees
 
 
 def columns(n: int = 600, seed: int = 0) -> Matrix:
@@ -75,13 +75,6 @@ def test_trees_survive_as_arrays() -> None:
     trees = Trees.of(model)
     again = Trees.from_arrays({name: array.copy() for name, array in trees.arrays().items()})
     np.testing.assert_array_equal(again.predict(seen), trees.predict(seen))
-
-
-def test_the_mean_of_several_is_one_sum_of_trees() -> None:
-    parts = [Trees.of(fitted(max_iter=k)[0]) for k in (5, 9)]
-    asked = columns(100, seed=3)
-    mean = (parts[0].predict(asked) + parts[1].predict(asked)) / 2
-    np.testing.assert_allclose(concatenated(parts).predict(asked), mean, atol=1e-12)
 
 
 def test_contributions_add_up_to_the_prediction() -> None:

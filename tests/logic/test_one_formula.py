@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from ukge.evidence.candidates import linked_candidates
 from ukge.evidence.features import Features
 from ukge.evidence.paths import PathRules, walk_key
+from ukge.evidence.ranking import linked_candidates
 from ukge.evidence.tables import Tables
 from ukge.evidence.walks import Walks
 from ukge.graph.index import FactIndex

@@ -12,7 +12,7 @@ from tests.serve.small_run import make_judged_run
 
 from ukge.errors import RunError
 from ukge.evidence import Evidence
-from ukge.evidence.candidates import linked_candidates
+from ukge.evidence.ranking import linked_candidates
 from ukge.graph.queries import Queries
 from ukge.learning.estimator import UKGE
 from ukge.serve.app import create_app

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import ConfigError
-from ukge.evidence.candidates import propose
 from ukge.evidence.features import Features
-from ukge.evidence.ranking import model_scores
+from ukge.evidence.ranking import model_scores, propose
 from ukge.graph.index import FactIndex
 from ukge.graph.queries import Queries, Side
 from ukge.graph.uncertain import UncertainGraph

@@ -82,7 +82,7 @@ class EvidenceJudge:
         found = []
         for begin in range(0, max(len(head), 1), BLOCK):
             h, r, t = (column[begin : begin + BLOCK].astype(np.int32) for column in (head, relation, tail))
-            columns = evidence.features.columns(h, r, t, None if count_itself else evidence.own_facts(h, r, t))
+            columns = evidence.matrix(h, r, t, count_itself=count_itself)
             low, high = evidence.interval_of(columns, r, coverage, assume_holds=assume_holds)
             confidence = evidence.regressor.predict(columns, assume_holds=assume_holds)
             found.append(Judged(confidence, low, high, evidence.regressor.score(columns)))

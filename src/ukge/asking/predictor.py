@@ -126,7 +126,7 @@ class Predictor:
     @cached_property
     def _gathered(self) -> Features:
         from ukge.evidence.backbones import Backbone  # noqa: PLC0415 — mining takes time to load, and most need none
-        from ukge.evidence.gather import gather  # noqa: PLC0415
+        from ukge.evidence.fitting import gather  # noqa: PLC0415
 
         own = () if self._learnt is None else (Backbone.of(self._learnt, "model"),)
         return gather(self.dataset.train, own)
@@ -192,11 +192,11 @@ class Predictor:
 
         With evidence the reasons add up to it. Without, they are what the graph holds that fits the fact.
         """
-        from ukge.evidence.explain import explain, explain_unfitted  # noqa: PLC0415 — a use of its own
-
         if self.evidence is not None:
-            told = explain(self.evidence, head, relation, tail, coverage=coverage, count_itself=count_itself)
+            told = self.evidence.explain(head, relation, tail, coverage=coverage, count_itself=count_itself)
         else:
+            from ukge.evidence.explain import explain_unfitted  # noqa: PLC0415 — a use of its own
+
             ids = known_ids((head, relation, tail), *self.names, "explain")
             own = self.judge.judge(*ids, coverage)
             interval = None if np.isnan(own.low[0]) else (float(own.low[0]), float(own.high[0]))

@@ -86,7 +86,7 @@ class Ranking:
 
     def _and_proposed(self, found: Ids) -> Ids:
         """Return what was found, what other models and links propose, and the known answers, where they may be one."""
-        from ukge.evidence.candidates import linked_candidates  # noqa: PLC0415 — only evidence needs them
+        from ukge.evidence.ranking import linked_candidates  # noqa: PLC0415 — only evidence needs them
 
         features = self.predictor.features()
         parts = [found, self._known.entity.astype(np.int64), linked_candidates(features, self._asked, PROPOSED)[0]]

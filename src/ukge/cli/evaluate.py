@@ -115,16 +115,15 @@ def judge(plan: Plan, runs: Mapping[str, OpenedRun], replicates: int, seed: int)
 
 def _evidence_of(opened: OpenedRun, protocol: str) -> Predictor:
     """Return what the run's evidence says, in the reading that the protocol asks for."""
-    from ukge.evidence import Evidence
-    from ukge.evidence.held_facts import HeldFacts
+    from ukge.evidence.evidence import Evidence, HeldFacts
 
-    found = Evidence.load(opened.run.path)
+    found = (HeldFacts if protocol == "positives" else Evidence).load(opened.run.path)
     if (found.entities, found.relations) != (opened.dataset.entities, opened.dataset.relations):
         raise RunError(
             f"the evidence in {opened.run.path} is of other names than the run's data",
             hint=f"Fit it again: ukge evidence fit {opened.run.path}",
         )
-    return HeldFacts(found) if protocol == "positives" else found
+    return found
 
 
 def _judged(plan: Plan, predictors: Mapping[str, Predictor], replicates: int, seed: int) -> Evaluation:

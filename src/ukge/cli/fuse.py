@@ -82,5 +82,5 @@ def _opinion(evidence: Evidence, rows: Rows) -> tuple[npt.NDArray[np.float64], t
 
     facts = KnownFacts.of(rows, evidence.entities, evidence.relations, hint="Check that the run is of this graph.")
     found = np.full(len(rows), np.nan)
-    found[facts.known] = evidence.predict_ids(*facts.ids, own=evidence.own_facts(*facts.ids))
+    found[facts.known] = evidence.predict_ids(*facts.ids)
     return found, facts.notes

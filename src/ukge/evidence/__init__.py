@@ -9,16 +9,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ukge.evidence.evidence import Evidence, FactContributions
+    from ukge.evidence.evidence import Evidence
+    from ukge.evidence.regressor import Contributions
     from ukge.evidence.settings import EvidenceSettings
 
 _HOME = {
     "Evidence": "ukge.evidence.evidence",
     "EvidenceSettings": "ukge.evidence.settings",
-    "FactContributions": "ukge.evidence.evidence",
+    "Contributions": "ukge.evidence.regressor",
 }
 
-__all__ = ["Evidence", "EvidenceSettings", "FactContributions"]
+__all__ = ["Contributions", "Evidence", "EvidenceSettings"]
 
 
 def __getattr__(name: str) -> Any:

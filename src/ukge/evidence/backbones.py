@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import DataError
-from ukge.evidence.batch import FactBatch
 from ukge.evidence.kernels import compiler_pays, kernel, prange
-from ukge.evidence.lookup import find_rows
+from ukge.evidence.lookup import FactBatch, find_rows
 from ukge.graph.dataset import Dataset
 from ukge.graph.index import FactIndex
 from ukge.graph.queries import Places

@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import ConfigError, UkgeWarning
-from ukge.evidence.boosting import grow
 from ukge.evidence.settings import EvidenceSettings
-from ukge.evidence.trees import Floats, Matrix, Trees
+from ukge.evidence.trees import Floats, Matrix, Trees, grow
 
 By = Literal["band", "relation", "all"]
 KINDS: tuple[By, ...] = ("band", "relation", "all")

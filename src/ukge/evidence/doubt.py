@@ -2,7 +2,7 @@
 
 Trained models have seen the stored confidences and repeat them, errors included, so doubt does not ask them: it asks
 what the *other* facts say. The observed facts are cut into parts, and those of a part are judged by the evidence of all
-other parts (see `ukge.evidence.out_of_fold`).
+other parts (see `ukge.evidence.fitting`).
 
 Trees fitted to the facts of other parts say which confidence is expected, and others how far off that usually is. How
 surprising the stored confidence is, trees learn without being told which facts are wrong: they see every fact twice,
@@ -21,11 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import ConfigError, DataError
-from ukge.evidence.boosting import grow
 from ukge.evidence.features import Features
-from ukge.evidence.out_of_fold import out_of_fold_columns
+from ukge.evidence.fitting import out_of_fold_columns
 from ukge.evidence.settings import EvidenceSettings
-from ukge.evidence.trees import Floats, Matrix
+from ukge.evidence.trees import Floats, Matrix, grow
 from ukge.progress.steps import Steps, Tell
 
 FEWEST = 50

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
@@ -13,15 +13,14 @@ from ukge.errors import RunError
 from ukge.evidence.bounds import Bounds, By
 from ukge.evidence.features import Features
 from ukge.evidence.kernels import load_compiler
-from ukge.evidence.parts import Parts
 from ukge.evidence.ranking import CandidateRanker
 from ukge.evidence.regressor import ConfidenceRegressor, Contributions
 from ukge.evidence.settings import Changes, EvidenceSettings, RegressorChanges
-from ukge.evidence.storage import StoredParts, save_evidence
+from ukge.evidence.storage import Parts, StoredParts, save_evidence
 from ukge.evidence.trees import Floats, Matrix
 from ukge.graph.dataset import Dataset
 from ukge.graph.given import Facts, OneFact, Rows, judged, known_ids
-from ukge.graph.queries import AnyIds, Places, Queries
+from ukge.graph.queries import AnyIds, Queries
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids, Vocabulary
 from ukge.html.card import Table, card
@@ -33,16 +32,7 @@ if TYPE_CHECKING:
 
     from ukge.evidence.backbones import Models
     from ukge.evidence.explain import Explanation
-    from ukge.evidence.strong import StrongClassifier
-
-
-@dataclass(frozen=True, eq=False)
-class FactContributions:
-    """How a fact's evidence made its confidence: `base` + the sum of a row of `parts` is the prediction."""
-
-    names: tuple[str, ...]
-    base: float
-    parts: Floats
+    from ukge.evidence.regressor import StrongClassifier
 
 
 class Evidence:
@@ -132,7 +122,7 @@ class Evidence:
         It learns from the validation facts of its own data set, or of another cut of it.
         """
         from ukge.evidence.fitting import examples_of  # noqa: PLC0415
-        from ukge.evidence.strong import fit_strong_classifier  # noqa: PLC0415
+        from ukge.evidence.regressor import fit_strong_classifier  # noqa: PLC0415
 
         return fit_strong_classifier(self, examples_of(self._parts, dataset or self.dataset), tau)
 
@@ -178,16 +168,28 @@ class Evidence:
         """
 
         def judge(*ids: Ids) -> Floats:
-            own = None if count_itself else self.own_facts(*ids)
-            return self.predict_ids(*ids, assume_holds=assume_holds, own=own)
+            return self.predict_ids(*ids, assume_holds=assume_holds, count_itself=count_itself)
 
         return judged(facts, self.entities, self.relations, judge, "predict")
 
     def predict_ids(
-        self, head: AnyIds, relation: AnyIds, tail: AnyIds, *, assume_holds: bool = False, own: Places | None = None
+        self,
+        head: AnyIds,
+        relation: AnyIds,
+        tail: AnyIds,
+        *,
+        assume_holds: bool = False,
+        count_itself: bool = False,
     ) -> Floats:
-        """Return the confidence of facts, by ids; no fact counts for itself whose place `own` tells."""
-        return self.regressor.predict(self.features.columns(head, relation, tail, own), assume_holds=assume_holds)
+        """Return the confidence of facts, by ids."""
+        return self.regressor.predict(
+            self.matrix(head, relation, tail, count_itself=count_itself), assume_holds=assume_holds
+        )
+
+    def matrix(self, head: AnyIds, relation: AnyIds, tail: AnyIds, *, count_itself: bool = False) -> Matrix:
+        """Return the evidence about facts, by ids, a column for each of `feature_names`; NaN where there is none."""
+        own = None if count_itself else self.features.index.find(head, relation, tail)
+        return self.features.columns(head, relation, tail, own)
 
     def interval(
         self,
@@ -202,10 +204,9 @@ class Evidence:
 
         `by` says within what the share is kept: "band" (of predicted confidence), "relation", or "all".
         """
-        head, relation, tail = self.ids(facts)
-        own = None if count_itself else self.own_facts(head, relation, tail)
-        columns = self.features.columns(head, relation, tail, own)
-        return self.interval_of(columns, relation, coverage, by=by, assume_holds=assume_holds)
+        ids = self.ids(facts)
+        columns = self.matrix(*ids, count_itself=count_itself)
+        return self.interval_of(columns, ids[1], coverage, by=by, assume_holds=assume_holds)
 
     def interval_of(
         self, columns: Matrix, relation: Ids, coverage: float = 0.9, *, by: By = "band", assume_holds: bool = False
@@ -221,7 +222,7 @@ class Evidence:
         Whatever is known counts: a protocol asks about facts that were held back, and if train says one of them too,
         that is a leak of the data which a figure has to show.
         """
-        return self.predict_ids(head, relation, tail)
+        return self.predict_ids(head, relation, tail, count_itself=True)
 
     def tail_scores(self, head: AnyIds, relation: AnyIds) -> npt.NDArray[np.float32]:
         """Return for each query (h, r, ?) a score of every entity, (n, n_entities); a higher one ranks higher."""
@@ -238,18 +239,13 @@ class Evidence:
 
     def columns(self, facts: Facts, *, count_itself: bool = False) -> dict[str, npt.NDArray[np.float32]]:
         """Return the evidence about facts by column; NaN where there is none."""
-        ids = self.ids(facts)
-        columns = self.features.columns(*ids, None if count_itself else self.own_facts(*ids))
+        columns = self.matrix(*self.ids(facts), count_itself=count_itself)
         return {name: columns[:, at] for at, name in enumerate(self.feature_names)}
 
-    def contributions(
-        self, facts: Facts, *, assume_holds: bool = False, count_itself: bool = False
-    ) -> FactContributions:
+    def contributions(self, facts: Facts, *, assume_holds: bool = False, count_itself: bool = False) -> Contributions:
         """Return how much each column of evidence moved each prediction; with the base they add up to it exactly."""
-        ids = self.ids(facts)
-        columns = self.features.columns(*ids, None if count_itself else self.own_facts(*ids))
-        found: Contributions = self.regressor.contributions(columns, assume_holds=assume_holds)
-        return FactContributions(self.feature_names, found.base, found.parts)
+        columns = self.matrix(*self.ids(facts), count_itself=count_itself)
+        return self.regressor.contributions(columns, self.feature_names, assume_holds=assume_holds)
 
     def explain(
         self,
@@ -262,11 +258,11 @@ class Evidence:
         count_itself: bool = False,
     ) -> Explanation:
         """Return why a fact, by name, has its confidence, with bounds that hold the given share of facts."""
-        from ukge.evidence.explain import explain  # noqa: PLC0415 — a use of evidence, loaded when it is asked for
+        from ukge.evidence.explain import explain_all  # noqa: PLC0415 — a use of evidence, loaded when it is asked for
 
-        return explain(
-            self, head, relation, tail, coverage=coverage, assume_holds=assume_holds, count_itself=count_itself
-        )
+        facts = [(head, relation, tail)]
+        (told,) = explain_all(self, facts, coverage=coverage, assume_holds=assume_holds, count_itself=count_itself)
+        return told
 
     def unseen_errors(self) -> dict[str, float]:
         """Return the errors on validation facts and negative links, each predicted by trees that did not see it."""
@@ -312,7 +308,7 @@ class Evidence:
         return type(self)(Parts.of(self._parts))
 
     def over(self, features: Features) -> Self:
-        """Return evidence with the same head and bounds that is read from something else."""
+        """Return evidence with the same trees and bounds that is read from something else."""
         graph, old = features.index.graph, self.dataset
         val, test = (
             graph.with_facts(each.head, each.relation, each.tail, each.confidence) for each in (old.val, old.test)
@@ -324,6 +320,10 @@ class Evidence:
         """Return head, relation and tail ids of facts; an unknown name is an error that suggests near ones."""
         return known_ids(facts, self.entities, self.relations, "evidence")
 
-    def own_facts(self, head: Ids, relation: Ids, tail: Ids) -> Places:
-        """Return the place of each fact among the distinct known facts, −1 where it is not known."""
-        return self.features.index.find(head, relation, tail)
+
+class HeldFacts(Evidence):
+    """Evidence as the protocol `positives` asks it: about facts that are known to hold. It ranks as evidence does."""
+
+    def confidence(self, head: AnyIds, relation: AnyIds, tail: AnyIds) -> Floats:
+        """Return the confidence of each fact, by ids, given that it holds."""
+        return self.predict_ids(head, relation, tail, assume_holds=True, count_itself=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ukge.evidence.batch import FactBatch
+from ukge.evidence.lookup import FactBatch
 from ukge.evidence.reasons import OTHER, Reason, subject_of, witness
 from ukge.html.card import card
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ukge.graph.given import Facts
     from ukge.graph.queries import Places
     from ukge.graph.vocabulary import Ids
-
-__all__ = ["Explanation", "Reason", "explain", "explain_all", "top_reasons"]
 
 BLOCK = 4096
 """Facts whose contributions are held at once."""
@@ -89,23 +87,6 @@ class Explanation:
         return [*base, *((each.contribution, each.sentence) for each in shown)]
 
 
-def explain(
-    evidence: Evidence,
-    head: str,
-    relation: str,
-    tail: str,
-    *,
-    coverage: float = 0.9,
-    assume_holds: bool = False,
-    count_itself: bool = False,
-) -> Explanation:
-    """Return why a fact, by name, has its confidence; the readings are those of `Evidence.predict`."""
-    (found,) = explain_all(
-        evidence, [(head, relation, tail)], coverage=coverage, assume_holds=assume_holds, count_itself=count_itself
-    )
-    return found
-
-
 def explain_all(
     evidence: Evidence,
     facts: Facts,
@@ -116,7 +97,7 @@ def explain_all(
 ) -> Iterator[Explanation]:
     """Yield the explanation of each fact, in order; of many facts, only a block is worked on at once."""
     ids = evidence.ids(facts)
-    rows = evidence.own_facts(*ids)
+    rows = evidence.features.index.find(*ids)
     graph = evidence.known
     for begin, part, columns, taken, shares in _shared_out(evidence, ids, None if count_itself else rows, assume_holds):
         confidence = evidence.regressor.predict(columns, assume_holds=assume_holds)
@@ -162,7 +143,7 @@ def top_reasons(
 ) -> list[Reason]:
     """Return for each fact the reason that moved its confidence most."""
     ids = evidence.ids(facts)
-    own = None if count_itself else evidence.own_facts(*ids)
+    own = None if count_itself else evidence.features.index.find(*ids)
     return [
         witness(evidence.features, part, row, columns).top(own)
         for _, part, columns, _, shares in _shared_out(evidence, ids, own, assume_holds)
@@ -181,7 +162,7 @@ def _shared_out(
     for begin in range(0, len(ids[0]), BLOCK):
         part = asked.block(slice(begin, begin + BLOCK))
         columns = evidence.features.columns(*part)
-        taken = evidence.regressor.contributions(columns, assume_holds=assume_holds)
+        taken = evidence.regressor.contributions(columns, evidence.feature_names, assume_holds=assume_holds)
         shares = [dict(zip(subjects, row, strict=True)) for row in (taken.parts @ belongs).tolist()]
         yield begin, part, columns, taken, shares
 

@@ -8,13 +8,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ukge.evidence import groups, pairs, paths
+from ukge.evidence import pairs, paths, tables
 from ukge.evidence.backbones import AGREEMENT, Backbone, agreement_columns
-from ukge.evidence.batch import FactBatch
-from ukge.evidence.groups import expected_of_relation, group_columns
+from ukge.evidence.lookup import FactBatch
 from ukge.evidence.pairs import pair_columns
 from ukge.evidence.paths import PathRules, inverse_steps, path_columns
-from ukge.evidence.tables import Added, Tables
+from ukge.evidence.tables import Added, Tables, expected_of_relation, group_columns
 from ukge.evidence.trees import Matrix, Trees
 from ukge.graph.index import FactIndex
 from ukge.graph.queries import AnyIds, Places
@@ -23,7 +22,7 @@ BLOCK = 1 << 16
 """Facts whose evidence is made at once."""
 
 RELATION, EXPECTED = "relation", "expected"
-GRAPH = (RELATION, *pairs.NAMES, *groups.NAMES, *paths.NAMES)
+GRAPH = (RELATION, *pairs.NAMES, *tables.NAMES, *paths.NAMES)
 """Columns that the known facts alone fill."""
 
 MOST_CATEGORIES = 254
@@ -128,11 +127,11 @@ class Features:
             at += width
             return out[:, at - width : at]
 
-        index, tables = self.index, self.tables
+        index, sums = self.index, self.tables
         added = self._added.of(asked.own) if (asked.own >= 0).any() else Added.nothing(len(asked.own))
-        expected = expected_of_relation(tables, asked, added)
-        pair_columns(index, tables, self.rows_of_relation, asked, added, expected, part(len(pairs.NAMES)))
-        group_columns(index, tables, asked, added, part(len(groups.NAMES)))
+        expected = expected_of_relation(sums, asked, added)
+        pair_columns(index, sums, self.rows_of_relation, asked, added, expected, part(len(pairs.NAMES)))
+        group_columns(index, sums, asked, added, part(len(tables.NAMES)))
         path_columns(index, self.rules, self.rule_table, self.inverse_step, asked, part(len(paths.NAMES)))
         if self.expectation is not None:
             part(1)[:, 0] = self.expectation.predict(out[:, : len(GRAPH)])

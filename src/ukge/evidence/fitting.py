@@ -1,28 +1,38 @@
-"""Fitting: from trained models and a data set to evidence with its heads and bounds."""
+"""Fitting: from trained models and a data set to evidence with its heads and bounds.
+
+Known facts are judged by each other out of fold. Leaving out only the fact itself would not do for facts that trees
+learn from: a mean without one fact tells, beside the means without each of the others, what that fact's confidence was.
+So the known facts are cut into parts, and those of a part are judged by the facts of all other parts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ukge.errors import ConfigError, DataError
-from ukge.evidence.backbones import Models, backbones_of
+from ukge.evidence.backbones import Backbone, Models, backbones_of
 from ukge.evidence.bounds import Bounds
-from ukge.evidence.features import Features
-from ukge.evidence.gather import gather
+from ukge.evidence.features import EXPECTED, Features
 from ukge.evidence.kernels import load_compiler
-from ukge.evidence.negatives import mixed_negatives
-from ukge.evidence.out_of_fold import with_expectation
-from ukge.evidence.parts import Parts
+from ukge.evidence.paths import PathRules
 from ukge.evidence.ranking import fit_ranker
 from ukge.evidence.regressor import Examples, fit_regressor, joined
 from ukge.evidence.settings import EvidenceSettings
-from ukge.evidence.storage import StoredParts
+from ukge.evidence.storage import Parts, StoredParts
+from ukge.evidence.tables import Tables
+from ukge.evidence.trees import Matrix, grow
 from ukge.graph.dataset import Dataset
-from ukge.graph.uncertain import UncertainGraph
+from ukge.graph.index import FactIndex
+from ukge.graph.keys import contains
+from ukge.graph.negatives import KINDS, Ground, Slots, negative_links
+from ukge.graph.uncertain import UncertainGraph, concat
+from ukge.logic.engine import using
+from ukge.logic.mining import MiningSettings, mine
 from ukge.progress.steps import Steps, Tell
 
 GATHERING = frozenset({"strong", "min_hit_ratio", "expectation_trees"})
@@ -30,6 +40,15 @@ GATHERING = frozenset({"strong", "min_hit_ratio", "expectation_trees"})
 
 FEWEST_FACTS = 50
 """Validation facts that trees need."""
+
+MOST = 200_000
+"""Known facts that an expectation learns from at most."""
+
+PARTS = 10
+"""Parts of the known facts that an expectation learns from."""
+
+LEAVES, RATE = 63, 0.1
+"""Trees of an expectation: there are many facts to learn from, so they may go far."""
 
 GATHER, LEARN, HEAD, BOUNDS, RANKING = (
     "mining rules and gathering evidence",
@@ -113,3 +132,98 @@ def _blind(dataset: Dataset) -> Dataset:
             hint="Split the graph with a larger validation part.",
         )
     return replace(dataset, test=dataset.test[:0], negatives=None, queries=None)
+
+
+def gather(
+    known: UncertainGraph,
+    backbones: tuple[Backbone, ...] = (),
+    settings: EvidenceSettings | None = None,
+    engine: str = "duckdb",
+) -> Features:
+    """Mine rules from the known facts, sum them up and put them in the orders in which they are looked up."""
+    chosen = settings or EvidenceSettings()
+    strong = MiningSettings(strong=chosen.strong, min_hit_ratio=chosen.min_hit_ratio)
+    mined = mine(known, strong, engine=engine)
+    rules = PathRules.of(mined.scored, mined.prior, chosen.strong, known.relations, known.undirected)
+    index = FactIndex(known)
+    return Features.of(index, Tables.of(index, engine), rules, backbones)
+
+
+def out_of_fold_columns(
+    features: Features, part: npt.NDArray[np.int64], on_share: Callable[[float], None] = lambda _: None
+) -> tuple[list[str], Matrix]:
+    """Return the evidence of the other parts about every known fact, and the names of its columns.
+
+    What models believe, and an expectation, is left out: they have learnt from the facts they would speak of.
+    """
+    graph = features.index.graph
+    names = [name for name in features.names if not name.startswith("model:") and name != EXPECTED]
+    found = np.empty((len(graph), len(names)), dtype=np.float32)
+    with using("duckdb") as engine:
+        parts = int(part.max(initial=0)) + 1
+        for number in range(parts):
+            held = part == number
+            others, own = FactIndex(graph[np.flatnonzero(~held)]), graph[np.flatnonzero(held)]
+            blind = replace(features, index=others, tables=Tables.of(others, engine), expectation=None)
+            asked = [blind.names.index(name) for name in names]
+            found[held] = blind.columns(own.head, own.relation, own.tail)[:, asked]
+            on_share((number + 1) / parts)
+    return names, found
+
+
+def with_expectation(
+    features: Features, settings: EvidenceSettings, on_share: Callable[[float], None] = lambda _: None
+) -> Features:
+    """Return evidence with one more column: the confidence that known facts with such evidence have.
+
+    There are many more known facts than validation facts, so they show better what the graph's own evidence means.
+    Models have no part in it.
+    """
+    graph = features.index.graph
+    if settings.expectation_trees == 0 or len(graph) < PARTS:
+        return features
+    rng = np.random.default_rng(settings.seed)
+    part = rng.permutation(len(graph)) % PARTS
+    alone = replace(features, backbones=(), expectation=None)
+    _, columns = out_of_fold_columns(alone, part, lambda share: on_share(share / 2))
+    rows = np.sort(rng.permutation(len(graph))[:MOST])
+    trees = replace(settings, iterations=settings.expectation_trees, leaves=LEAVES, learning_rate=RATE)
+    return replace(features, expectation=grow("squared_error", columns[rows], graph.confidence[rows], trees))
+
+
+def mixed_negatives(dataset: Dataset, settings: EvidenceSettings) -> tuple[UncertainGraph, list[str]]:
+    """Return links like the validation facts that are no training or validation facts, and what could not be had.
+
+    A kind that does not find enough links on a small or dense graph is left out; that none finds any is an error.
+    """
+    total = sum(settings.negatives.values())
+    drawn: list[UncertainGraph] = []
+    notes: list[str] = []
+    taken = np.zeros(0, dtype=np.int64)
+    for number, (kind, share) in enumerate(sorted(settings.negatives.items())):
+        n = round(len(dataset.val) * settings.negatives_per_fact * share / total)
+        if n == 0:
+            continue
+        try:
+            draw = _blindly_drawn if settings.negatives_may_hold else negative_links
+            links = draw(dataset, like=dataset.val, kind=kind, n=n, seed=settings.seed + 1000 * number)
+        except DataError as error:
+            notes.append(f"no negative links of kind {kind}: {error.what.splitlines()[0]}")
+            continue
+        links = links[~contains(taken, links.keys())]
+        taken = np.sort(np.concatenate([taken, links.keys()]))
+        drawn.append(links)
+    if not drawn:
+        raise DataError("no negative links were found to learn from", hint="Is the graph complete?")
+    return concat(drawn), notes
+
+
+def _blindly_drawn(dataset: Dataset, like: UncertainGraph, *, kind: str, n: int, seed: int) -> UncertainGraph:
+    """Return links with confidence 0, whether or not they are facts; those of an entity with itself are left out."""
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(len(like), size=n)
+    slots = Slots(like.head[rows], like.relation[rows], like.tail[rows])
+    head, tail = KINDS.get(kind)(Ground(dataset.train), slots, rng)
+    kept = (head >= 0) & (tail >= 0) & (head != tail)
+    zero = np.zeros(int(kept.sum()))
+    return dataset.train.with_facts(head[kept], slots.relation[kept], tail[kept], zero)

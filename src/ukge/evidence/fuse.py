@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import ConfigError, DataError
-from ukge.evidence.calibration import Calibration
+from ukge.evidence.regressor import Calibration
 
 Floats = npt.NDArray[np.float64]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ukge.evidence.batch import FactBatch
 from ukge.evidence.kernels import kernel, prange
-from ukge.evidence.lookup import find_rows
+from ukge.evidence.lookup import FactBatch, find_rows
 from ukge.evidence.tables import UNIT, Added, Tables
 from ukge.graph.index import FactIndex
 from ukge.graph.keys import pair_keys

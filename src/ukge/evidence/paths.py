@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ukge.evidence.batch import FactBatch
 from ukge.evidence.kernels import kernel, prange
+from ukge.evidence.lookup import FactBatch
 from ukge.graph.index import FactIndex
 from ukge.graph.keys import Keys
 from ukge.graph.vocabulary import Vocabulary

@@ -10,9 +10,8 @@ import numpy as np
 
 from ukge.evidence import pairs
 from ukge.evidence.backbones import MOST, Backbone
-from ukge.evidence.batch import FactBatch
 from ukge.evidence.features import EXPECTED, Features
-from ukge.evidence.lookup import find
+from ukge.evidence.lookup import FactBatch, find
 from ukge.evidence.walks import Walks
 from ukge.graph.fact import Fact
 from ukge.graph.queries import SIDES, Places, Side

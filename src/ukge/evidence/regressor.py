@@ -4,16 +4,70 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ukge.evidence.boosting import Loss, grow
-from ukge.evidence.calibration import Calibration
+from ukge.errors import ConfigError, DataError
 from ukge.evidence.settings import Error, EvidenceSettings
 from ukge.evidence.shap import contributions, expected_value
-from ukge.evidence.trees import Floats, Matrix, Trees
+from ukge.evidence.trees import Floats, Loss, Matrix, Trees, grow
+
+if TYPE_CHECKING:
+    from ukge.evidence.evidence import Evidence
+    from ukge.graph.given import Facts
+
+RISE = 1e-4
+"""How far the line rises beyond its outermost points: enough for an order, too little to be seen."""
+
+FAR = 10.0
+"""How far beyond the predictions that it was fitted to the line goes on rising, in spans of these."""
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Predictions `x` and what they turned out to mean, `y`; between the points the line is straight.
+
+    It is fitted by centred isotonic regression. Isotonic regression alone is a step function: all facts of a step would
+    get the same confidence, and a list of the surest ones would begin with dozens of ties. So a step counts as one
+    point, at the mean of its predictions (Oron and Flournoy, 2017); beyond the outermost points the line goes on
+    rising, ever so little.
+    """
+
+    x: Floats
+    y: Floats
+
+    @classmethod
+    def fit(cls, predicted: Floats, observed: Floats, weight: Floats | None = None) -> Calibration:
+        """Fit the rising line that is nearest to the rising step function of least squared error."""
+        from sklearn.isotonic import IsotonicRegression  # noqa: PLC0415 — loading it takes a second
+
+        weights = np.ones(len(predicted)) if weight is None else weight
+        steps = IsotonicRegression(out_of_bounds="clip").fit(predicted, observed, sample_weight=weights)
+        height, step = np.unique(steps.predict(predicted), return_inverse=True)
+        total = np.bincount(step, weights)
+        centre = np.bincount(step, weights * predicted) / np.maximum(total, np.finfo(float).tiny)
+        low, high = float(np.min(predicted)), float(np.max(predicted))
+        beyond = FAR * max(high - low, 1.0)
+        inside = np.clip(height, RISE, 1.0 - RISE)
+        ends = (low - beyond, inside[0] - RISE / 2), (high + beyond, inside[-1] + RISE / 2)
+        x, y = (np.array([ends[0][at], *points, ends[1][at]]) for at, points in enumerate((centre, inside)))
+        kept = np.append(True, np.diff(x) > 0)
+        return cls(x[kept], y[kept])
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Calibration:
+        """Make a calibration of what `arrays` returned."""
+        return cls(arrays["x"], arrays["y"])
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the points by name."""
+        return {"x": self.x, "y": self.y}
+
+    def __call__(self, predicted: Floats) -> Floats:
+        """Return what predictions mean."""
+        return np.interp(predicted, self.x, self.y)
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +77,21 @@ class Examples:
     facts: Matrix
     confidence: Floats
     negatives: Matrix
+
+    @property
+    def columns(self) -> Matrix:
+        """The evidence about all of them, the facts first."""
+        return np.concatenate([self.facts, self.negatives])
+
+    @property
+    def weight(self) -> Floats:
+        """Weights under which the negative links count as much as the facts, however many there are."""
+        n, m = len(self.facts), len(self.negatives)
+        return np.concatenate([np.ones(n), np.full(m, n / max(m, 1))])
+
+    def with_negatives(self, facts: npt.ArrayLike) -> Floats:
+        """Return a value of each: those given of the facts, and 0 of the negative links."""
+        return np.concatenate([facts, np.zeros(len(self.negatives))])
 
     def pick(self, facts: npt.NDArray[np.intp], negatives: npt.NDArray[np.intp]) -> Examples:
         """Return some of the examples."""
@@ -39,8 +108,9 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
-    """`base` + the sum of a row of `parts` is the predicted confidence of a fact; a column of `parts` per feature."""
+    """`base` + the sum of a row of `parts` is the predicted confidence of a fact; a column of `parts` per name."""
 
+    names: tuple[str, ...]
     base: float
     parts: Floats
 
@@ -72,7 +142,7 @@ class ConfidenceRegressor:
         """Return what orders facts like the confidence does, but without the ties that calibration makes."""
         return _sigmoid(self.holds.predict(columns)) * np.clip(self.level.predict(columns), 0.0, 1.0)
 
-    def contributions(self, columns: Matrix, *, assume_holds: bool = False) -> Contributions:
+    def contributions(self, columns: Matrix, names: tuple[str, ...], *, assume_holds: bool = False) -> Contributions:
         """Return how much each column moved each prediction, exactly.
 
         The trees' own values are Shapley values. Where predictions are multiplied, clipped and calibrated, a change is
@@ -80,11 +150,13 @@ class ConfidenceRegressor:
         """
         level = _Quantity(self.level, columns).through(lambda raw: np.clip(raw, 0.0, 1.0))
         if assume_holds:
-            return level.through(self.if_held).result()
-        chance = _Quantity(self.holds, columns).through(self.chance)
-        if self.error == "squared":
-            return chance.times(level).through(self.overall).result()
-        return chance.through(lambda p: (p > 0.5).astype(np.float64)).times(level).through(self.overall).result()
+            found = level.through(self.if_held)
+        else:
+            chance = _Quantity(self.holds, columns).through(self.chance)
+            if self.error == "absolute":
+                chance = chance.through(lambda p: (p > 0.5).astype(np.float64))
+            found = chance.times(level).through(self.overall)
+        return Contributions(names, found.base, found.parts)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return all arrays by name."""
@@ -124,9 +196,6 @@ class _Quantity:
         self.now, self.base = self.now * other.now, self.base * other.base
         return self
 
-    def result(self) -> Contributions:
-        return Contributions(self.base, self.parts)
-
     def _moved(self, now: Floats, base: float, before: Floats) -> _Quantity:
         with np.errstate(divide="ignore", invalid="ignore"):
             rate = np.where(np.abs(before) > 1e-12, (now - base) / before, 0.0)
@@ -159,15 +228,13 @@ def fit_regressor(
     for number in range(settings.folds):
         seen = examples.pick(np.flatnonzero(fold != number), np.flatnonzero(negative_fold != number))
         rows = np.concatenate([fold == number, negative_fold == number])
-        asked = np.concatenate([examples.facts[fold == number], examples.negatives[negative_fold == number]])
+        asked = examples.columns[rows]
         does_hold, how_sure = _trees(seen, rising, settings)
         holds[rows] = does_hold.predict(asked)
         level[rows] = np.clip(how_sure.predict(asked), 0.0, 1.0)
         on_share((number + 1) / (settings.folds + 1))
-    truth = np.concatenate([np.ones(n), np.zeros(m)])
-    weight = even_weights(n, m)
-    chance = Calibration.fit(holds, truth, weight)
-    confidence = np.concatenate([examples.confidence, np.zeros(m)])
+    weight, confidence = examples.weight, examples.with_negatives(examples.confidence)
+    chance = Calibration.fit(holds, examples.with_negatives(np.ones(n)), weight)
     probable = joined(settings.error, chance(holds), level)
     if settings.error == "squared":
         if_held = Calibration.fit(level[:n], examples.confidence)
@@ -178,19 +245,42 @@ def fit_regressor(
     return head, Reading(chance(holds), level)
 
 
-def even_weights(facts: int, negatives: int) -> Floats:
-    """Return weights under which the negative links count as much as the facts, however many there are."""
-    return np.concatenate([np.ones(facts), np.full(negatives, facts / max(negatives, 1))])
-
-
 def _trees(examples: Examples, rising: npt.NDArray[np.int8], settings: EvidenceSettings) -> tuple[Trees, Trees]:
-    n, m = len(examples.facts), len(examples.negatives)
-    both = np.concatenate([examples.facts, examples.negatives])
-    truth = np.concatenate([np.ones(n), np.zeros(m)])
-    holds = grow("log_loss", both, truth, settings, weight=even_weights(n, m), rising=rising)
+    truth = examples.with_negatives(np.ones(len(examples.facts)))
+    holds = grow("log_loss", examples.columns, truth, settings, weight=examples.weight, rising=rising)
     loss: Loss = "squared_error" if settings.error == "squared" else "absolute_error"
     return holds, grow(loss, examples.facts, examples.confidence, settings, rising=rising)
 
 
 def _sigmoid(raw: Floats) -> Floats:
     return 1.0 / (1.0 + np.exp(-raw))
+
+
+@dataclass(frozen=True, eq=False)
+class StrongClassifier:
+    """Says how likely facts have a confidence above `tau`, links that may be false among them.
+
+    The mean confidence is a poor guide to that. A fact that is certain if it holds, and does so with a chance of 0.8,
+    has the mean of one that is known to have 0.8; where confidences are a few round numbers, the mean lies between.
+    """
+
+    evidence: Evidence
+    trees: Trees
+    tau: float
+
+    def chance(self, facts: Facts, *, count_itself: bool = False) -> Floats:
+        """Return the chance of each fact to be a strong one; `count_itself` as in `Evidence.predict`."""
+        columns = self.evidence.matrix(*self.evidence.ids(facts), count_itself=count_itself)
+        return _sigmoid(self.trees.predict(columns))
+
+
+def fit_strong_classifier(evidence: Evidence, examples: Examples, tau: float) -> StrongClassifier:
+    """Fit trees to strong validation facts against the weak ones and negative links."""
+    if not 0.0 <= tau < 1.0:
+        raise ConfigError(f"τ is {tau:g}", hint="Give a confidence of at least 0 and below 1.")
+    strong = examples.confidence > tau
+    if not strong.any() or (strong.all() and not len(examples.negatives)):
+        raise DataError(f"no validation fact has a confidence above {tau:g}", hint="Give a lower τ.")
+    truth = examples.with_negatives(strong)
+    trees = grow("log_loss", examples.columns, truth, evidence.settings, weight=examples.weight)
+    return StrongClassifier(evidence, trees, tau)

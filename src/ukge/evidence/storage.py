@@ -8,7 +8,7 @@ Facts, names and the run's weights are those of the run that it is in; evidence 
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ from ukge.errors import RunError
 from ukge.evidence.backbones import Backbone
 from ukge.evidence.bounds import Bounds
 from ukge.evidence.features import Features
-from ukge.evidence.parts import Parts
 from ukge.evidence.paths import PathRules
 from ukge.evidence.ranking import CandidateRanker, ranker_from
 from ukge.evidence.regressor import ConfidenceRegressor
@@ -46,6 +45,26 @@ _KINDS = dict(zip(NAMES, ("entity", "relation"), strict=True))
 WEIGHTS = "weights.safetensors"
 MODEL = ("name", "scorer", "link", "learns_confidence")
 GROUPS = tuple(each.name for each in fields(Tables) if each.name != "implications")
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Evidence that was fitted. `StoredParts` of a file have the same names, and are read when they are asked for."""
+
+    features: Features
+    regressor: ConfidenceRegressor
+    bounds: Bounds
+    bounds_if_held: Bounds
+    ranker: CandidateRanker | None
+    settings: EvidenceSettings
+    dataset: Dataset
+    """what it belongs to: the known facts are its training facts"""
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, parts: Parts | StoredParts) -> Parts:
+        """Return all parts, read now where they are in a file."""
+        return cls(**{each.name: getattr(parts, each.name) for each in fields(cls)})
 
 
 def save_evidence(path: Path, parts: Parts | StoredParts) -> None:

@@ -1,24 +1,36 @@
-"""Boosted trees as plain arrays: taken out of scikit-learn once, stored without pickle, evaluated exactly alike."""
+"""Boosted trees as plain arrays: grown by scikit-learn, stored without pickle, evaluated exactly alike.
+
+Many rows are asked by bit vectors, few by NumPy: all trees at once, level by level. The sums are made in the same
+order, so the numbers are the same.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ukge.evidence import few_rows
-from ukge.evidence.bit_vector_trees import BitVectorTrees
+from ukge.evidence.bit_vector_trees import UNKNOWN, WORD, BitVectorTrees
 from ukge.evidence.kernels import compiler_pays
+from ukge.evidence.settings import EvidenceSettings
 
 Matrix = npt.NDArray[np.float32]
 Floats = npt.NDArray[np.float64]
+Loss = Literal["log_loss", "squared_error", "absolute_error"]
 
 STEP = 1e-7
 """Seconds that a row takes for a step down a tree without the compiler."""
+
+FEWEST_IN_LEAF = 20
+
+# Below so many rows a second thread gains nothing; where another process wants the cores it makes growing several
+# times slower, because threads wait for each other at every node.
+FEWEST_FOR_THREADS = 8192
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,40 +92,37 @@ class Trees:
         if compiler_pays(STEP * len(columns) * int(self.depth.sum())):
             self._bit_vectors.add_to(out, np.ascontiguousarray(columns, dtype=np.float32))
         else:
-            out += few_rows.sums(self, columns)
+            out += self._by_level(columns)
         return out
+
+    def _by_level(self, columns: Matrix) -> Floats:
+        """Return the sum of the trees for each row, without the baseline."""
+        node = np.repeat(self.root[:-1, None], len(columns), axis=1)
+        tree, row = np.nonzero(self.step[node])
+        while len(tree):
+            above = node[tree, row]
+            at = self.left[above] + self.goes_right(above, columns[row, self.feature[above]])
+            node[tree, row] = at
+            inner = self.step[at] == 1
+            tree, row = tree[inner], row[inner]
+        total: Floats = self.value[node].cumsum(axis=0)[-1]  # unlike a sum, it adds one tree after the other
+        return total
+
+    def goes_right(self, node: npt.NDArray[Any], values: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:
+        """Return whether each value goes to the right child of its node."""
+        right: npt.NDArray[np.bool_] = values > self.threshold[node]
+        category = self.category[node]
+        strange = np.isnan(values) | ((category >= 0) & ~((values >= 0) & (values < UNKNOWN)))
+        right[strange] = self.missing_left[node[strange]] == 0
+        asked = np.flatnonzero((category >= 0) & ~strange)
+        code = values[asked].astype(np.int64)
+        word = self.bits[category[asked] + code // WORD]
+        right[asked] = (word >> (code % WORD).astype(np.uint32)) & np.uint32(1) == 0
+        return right
 
     @cached_property
     def _bit_vectors(self) -> BitVectorTrees:
         return BitVectorTrees.of(self)
-
-
-def concatenated(parts: Sequence[Trees]) -> Trees:
-    """Return the mean of several sums of trees, as one."""
-    share = 1.0 / len(parts)
-    sizes = np.cumsum([0, *(len(part.feature) for part in parts)])
-    words = np.cumsum([0, *(len(part.bits) for part in parts)])
-
-    def joined(name: str) -> npt.NDArray[Any]:
-        return np.concatenate([getattr(part, name) for part in parts])
-
-    left = np.concatenate([part.left + np.int32(at) for part, at in zip(parts, sizes, strict=False)])
-    category = [np.where(p.category >= 0, p.category + at, -1) for p, at in zip(parts, words, strict=False)]
-    root = [part.root[:-1] + at for part, at in zip(parts, sizes, strict=False)]
-    return Trees(
-        root=np.concatenate([*root, sizes[-1:]]),
-        depth=joined("depth"),
-        feature=joined("feature"),
-        threshold=joined("threshold"),
-        left=left.astype(np.int32),
-        step=joined("step"),
-        missing_left=joined("missing_left"),
-        category=np.concatenate(category).astype(np.int32),
-        bits=joined("bits"),
-        value=joined("value") * share,
-        count=joined("count"),
-        baseline=np.array([sum(float(part.baseline[0]) for part in parts) * share]),
-    )
 
 
 def _unpacked(predictor: Any) -> dict[str, Any]:
@@ -144,3 +153,54 @@ def _unpacked(predictor: Any) -> dict[str, Any]:
         "count": chosen["count"].astype(np.float64),
         "depth": depth,
     }
+
+
+def grow(
+    loss: Loss,
+    columns: Matrix,
+    target: npt.ArrayLike,
+    settings: EvidenceSettings,
+    *,
+    weight: Floats | None = None,
+    rising: npt.NDArray[np.int8] | None = None,
+) -> Trees:
+    """Return trees grown by scikit-learn's histogram boosting with the settings of evidence; column 0 is a category.
+
+    With the loss `log_loss` the target is a class, 0 or 1, and the trees give its log-odds.
+    """
+    from sklearn import ensemble  # noqa: PLC0415 — loading it takes a second
+
+    kind = ensemble.HistGradientBoostingClassifier if loss == "log_loss" else ensemble.HistGradientBoostingRegressor
+    model: Any = kind(
+        loss=loss,
+        max_iter=settings.iterations,
+        learning_rate=settings.learning_rate,
+        max_leaf_nodes=settings.leaves,
+        min_samples_leaf=FEWEST_IN_LEAF,
+        l2_regularization=1.0,
+        categorical_features=[0],
+        monotonic_cst=rising,
+        early_stopping=False,
+        random_state=settings.seed,
+    )
+    with _threads_for(len(columns)):
+        return Trees.of(model.fit(_known_columns(columns), target, weight))
+
+
+def _threads_for(rows: int) -> AbstractContextManager[object]:
+    if rows >= FEWEST_FOR_THREADS:
+        return nullcontext()
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415 — it finds the libraries loaded by now
+
+    limits: AbstractContextManager[object] = threadpool_limits(1, user_api="openmp")
+    return limits
+
+
+def _known_columns(columns: Matrix) -> Matrix:
+    """Return columns that scikit-learn can bin: one that is never known is set to 0, so that no tree asks for it."""
+    never = np.isnan(columns).all(axis=0)
+    if not never.any():
+        return columns
+    filled = columns.copy()
+    filled[:, never] = 0.0
+    return filled
