@@ -8,6 +8,7 @@ import torch
 from scipy.stats import chisquare
 
 from ukge.errors import ConfigError
+from ukge.learning.engine import TrainingData
 from ukge.learning.sampling import (
     Facts,
     Negatives,
@@ -18,7 +19,6 @@ from ukge.learning.sampling import (
     rule_count,
     samplers,
 )
-from ukge.learning.training_data import TrainingData
 from ukge.models.scorers import scorers
 from ukge.settings.config import SamplingConfig
 

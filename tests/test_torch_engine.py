@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
+from tests.contracts.gradients import loss_and_gradients
 
-from ukge.learning.engines.torch_engine import TorchEngine, loss_and_gradients
+from ukge.learning.engine import TrainingData
+from ukge.learning.engines.torch_engine import TorchEngine
 from ukge.learning.engines.torch_optimisers import optimisers
 from ukge.learning.objective import losses
 from ukge.learning.sampling import samplers
-from ukge.learning.training_data import TrainingData
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.links import links
 from ukge.models.model import Model, init

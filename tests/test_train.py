@@ -15,9 +15,9 @@ from ukge.graph.keys import triple_keys
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
 from ukge.graph.uncertain import UncertainGraph
+from ukge.learning.data import from_heads, rules_for
 from ukge.learning.estimator import UKGE
 from ukge.learning.memory import estimate, refuse_if_too_large
-from ukge.learning.rule_sources import from_heads, rules_for
 from ukge.learning.train import EpochEvent, train, training_data
 from ukge.logic.ground_rules import GroundRules
 from ukge.runs.directory import Run

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ukge.learning.engine import TrainingData
 from ukge.learning.engines.fused import FusedEngine
 from ukge.learning.engines.fused.records import Epoch
-from ukge.learning.training_data import TrainingData
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.model import init
 from ukge.models.parameters import Parameters

@@ -12,9 +12,8 @@ from torch import Tensor
 
 from ukge.errors import ConfigError
 from ukge.learning.engines import engines, resolve
-from ukge.learning.engines.on_device import OnDevice
 from ukge.learning.engines.query_engine import Queries, QueryEngine
-from ukge.learning.engines.torch_engine import TorchEngine
+from ukge.learning.engines.torch_engine import OnDevice, TorchEngine
 from ukge.learning.engines.torch_optimisers import Gradient, Optimiser, optimisers
 from ukge.models.links import links
 from ukge.models.scorers import scorers

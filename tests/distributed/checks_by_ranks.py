@@ -21,10 +21,10 @@ from ukge.distributed.export import read_streams
 from ukge.distributed.table import ShardedTables
 from ukge.distributed.world import FirstRankError, World, joined
 from ukge.errors import ConfigError, DataError
-from ukge.learning.engines.batches import Batches
+from ukge.learning.engine import TrainingData
+from ukge.learning.engines.torch_engine import Batches
 from ukge.learning.engines.torch_optimisers import Gradient, optimisers
 from ukge.learning.objective import Batch, Weights, build_objective, score_batch
-from ukge.learning.training_data import TrainingData
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.model import Model, as_model, init
 from ukge.models.parameters import Parameters

@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ukge.errors import ConfigError, UkgeWarning
 from ukge.learning.estimator import UKGE
-from ukge.settings.choices import ModelName
 from ukge.settings.config import Config, knobs
+from ukge.settings.knobs import ModelName
 from ukge.settings.variants import variant, variants
 
 

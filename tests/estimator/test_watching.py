@@ -14,8 +14,7 @@ from rich.console import Console
 
 from ukge.learning.estimator import UKGE
 from ukge.learning.train import EpochEvent
-from ukge.progress.bars import TrainingProgress, watched_training
-from ukge.progress.notebook_bars import NotebookBars
+from ukge.progress.bars import NotebookBars, TrainingProgress, watched_training
 
 
 class Page:
@@ -43,7 +42,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Page:
     module.display = drawn.display  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
     monkeypatch.setitem(sys.modules, "IPython.display", module)
-    monkeypatch.setattr("ukge.progress.notebook_bars.PAUSE", 0.0)
+    monkeypatch.setattr("ukge.progress.bars.PAUSE", 0.0)
     return drawn
 
 
@@ -69,7 +68,7 @@ def test_a_notebook_gets_one_output_that_changes_and_goes(page: Page) -> None:
 
 
 def test_pictures_of_a_moment_ago_are_not_drawn_again(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ukge.progress.notebook_bars.PAUSE", 3600.0)
+    monkeypatch.setattr("ukge.progress.bars.PAUSE", 3600.0)
     bars = NotebookBars()
     for done in (0.1, 0.2, 0.3):
         bars.draw([(done, "work")])

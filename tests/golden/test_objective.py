@@ -21,10 +21,10 @@ from ukge.learning.objective import (
     Term,
     Unseen,
     build_objective,
+    log_total,
     losses,
 )
 from ukge.learning.sampling import Facts
-from ukge.learning.softmax import log_total
 from ukge.settings.config import ObjectiveConfig
 
 UNSEEN = torch.tensor([[0.1, 0.3], [0.5, 0.7]], dtype=torch.float64)

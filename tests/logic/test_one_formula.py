@@ -12,6 +12,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 import pytest
+from tests.contracts.gradients import fused_gradients, loss_and_gradients
 
 from ukge.evidence.features import Features
 from ukge.evidence.paths import PathRules, walk_key
@@ -22,9 +23,8 @@ from ukge.graph.index import FactIndex
 from ukge.graph.queries import Queries, Side
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.graph.vocabulary import Vocabulary
+from ukge.learning.engine import TrainingData
 from ukge.learning.engines.fused import FusedEngine
-from ukge.learning.engines.torch_engine import loss_and_gradients
-from ukge.learning.training_data import TrainingData
 from ukge.logic.engine import connect
 from ukge.logic.facts import Directions, fact_tables
 from ukge.logic.ground_rules import GroundRules
@@ -168,7 +168,7 @@ def in_torch(body: float, head: float) -> float:
 
 def fused(body: float, head: float) -> float:
     nothing = np.zeros((1, 1), np.int32)
-    return float(np.sqrt(FusedEngine(*one_rule(body, head)).gradients(nothing, nothing, nothing[0])[0]["rules"]))
+    return float(np.sqrt(fused_gradients(FusedEngine(*one_rule(body, head)), nothing, nothing, nothing[0])[0]["rules"]))
 
 
 @pytest.mark.parametrize("computed", [in_torch, fused])

@@ -99,7 +99,7 @@ def demo(
 
 def _mine(console: Console, world: World, dataset: Dataset, directory: Path) -> GroundRules | None:
     """Mine the training facts, and say which of the planted rules were found and what else."""
-    from ukge.learning.rule_sources import from_rules
+    from ukge.learning.data import from_rules
     from ukge.logic.mining import MiningSettings, mine
     from ukge.logic.syntax import parse_rule, write_rules
 

@@ -24,7 +24,7 @@ def open_predictor(run: Path, console: Console | None = None) -> Iterator[Predic
     """Open a run to be asked; the first question on a machine has to wait for the compiler."""
     from ukge.asking import Predictor
     from ukge.evidence.kernels import before_compiler
-    from ukge.progress.compiling import when_compiling
+    from ukge.progress.bars import when_compiling
 
     with ExitStack() as stack:
 

@@ -12,12 +12,11 @@ from torch import Tensor
 from ukge.distributed.table import EntityTable
 from ukge.distributed.world import World
 from ukge.errors import ConfigError
-from ukge.learning.engines.base import EpochResult
-from ukge.learning.engines.batches import Batches
+from ukge.learning.engine import EpochResult, TrainingData
+from ukge.learning.engines.torch_engine import Batches
 from ukge.learning.engines.torch_optimisers import Gradient, optimisers
 from ukge.learning.objective import Batch, Weights, score_batch
 from ukge.learning.sampling import epoch_generator, epoch_order
-from ukge.learning.training_data import TrainingData
 from ukge.models.links import links
 from ukge.models.model import init_rest, normal_rows
 from ukge.models.parameters import Floats, State

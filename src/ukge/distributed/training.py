@@ -21,8 +21,8 @@ from ukge.graph.catalogue import open_dataset, reference_to, refuse_reading
 from ukge.graph.dataset import Dataset
 from ukge.graph.partitioned import Prepared, is_prepared, open_prepared, save_prepared
 from ukge.graph.uncertain import UncertainGraph
+from ukge.learning.data import rules_for
 from ukge.learning.memory import estimate, refuse_if_too_large
-from ukge.learning.rule_sources import rules_for
 from ukge.learning.tensorboard import on_request
 from ukge.learning.train import Callback, Loop, Trained, learnable
 from ukge.learning.validation import Metric, Validation, metrics, validation_links

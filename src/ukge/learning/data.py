@@ -1,18 +1,31 @@
-"""What a model learns from, as people give it: facts of any kind or the name of a data set, and ground rules."""
+"""What a model learns from, as people give it: facts of any kind or the name of a data set, and ground rules.
+
+What reads files and grounds rules is loaded when it is needed: who asks a trained model does neither.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ukge.errors import DataError
 from ukge.graph.dataset import Dataset
 from ukge.graph.given import as_graph
+from ukge.graph.uncertain import UncertainGraph
 from ukge.logic.ground_rules import GroundRules
 from ukge.runs.directory import IN_MEMORY
 from ukge.settings.config import Config
+
+if TYPE_CHECKING:
+    from ukge.logic.rules import Rule
+
+RULE_FILES = (".psl", ".rules", ".txt", ".json")
+OWN, MINED, NONE = "own", "mined", "none"
+"""Where ground rules come from: the data set's own, mined ones, none; or a file of rules, or of heads."""
 
 TAKEN = (
     "a frame or table of head, relation, tail and confidence, a NetworkX graph, a list of (head, relation, tail, "
@@ -36,7 +49,7 @@ def opened(
     and frames are read as `reading` says. Relations without a direction are those that `undirected` says; of a data
     set, under "auto", its own.
     """
-    from ukge.graph.catalogue import open_dataset, reference_to  # noqa: PLC0415 — who asks a trained model reads no file
+    from ukge.graph.catalogue import open_dataset, reference_to  # noqa: PLC0415
     from ukge.graph.split import split  # noqa: PLC0415
     from ukge.graph.undirected import AUTO, undirected_dataset  # noqa: PLC0415
 
@@ -56,8 +69,52 @@ def ground_rules(dataset: Dataset, rules: GroundRules | str | Path | None, confi
     """Return the ground rules to learn from, given or from where `rules` says; none where the objective has no use."""
     if config.objective.rule_weight == 0 and config.objective.rule_prior == 0:
         return None
-    if isinstance(rules, GroundRules):
-        return rules
-    from ukge.learning.rule_sources import OWN, rules_for  # noqa: PLC0415 — the relational engine takes time to load
+    return rules if isinstance(rules, GroundRules) else rules_for(dataset, rules or OWN, config.sampling.tau)
 
-    return rules_for(dataset, rules or OWN, config.sampling.tau)
+
+def rules_for(dataset: Dataset, source: str | Path, tau: float) -> GroundRules | None:
+    """Return the ground rules that `source` names, made from the training facts alone.
+
+    `own` are those that come with the data set, `mined` are mined, weighted and grounded here, `none` are none; a file
+    ending in .psl, .rules, .txt (AnyBURL) or .json holds rules to ground; any other holds rule heads with the value of
+    their bodies as confidence.
+    """
+    from ukge.graph.readers import read  # noqa: PLC0415
+    from ukge.logic.exchange import read_rules_file  # noqa: PLC0415
+    from ukge.logic.mining import MiningSettings, mine  # noqa: PLC0415
+
+    name = str(source)
+    if name == NONE:
+        return None
+    if name == OWN:
+        return None if dataset.ground_rules is None else from_heads(dataset.ground_rules)
+    if name == MINED:
+        mined = mine(dataset.train, MiningSettings(strong=tau))
+        return from_rules(dataset.train, mined.weighted(), tau)
+    path = Path(source)
+    if not path.is_file():
+        raise DataError(f"there is no file of rules {path}", hint="Name a file, or one of: own, mined, none.")
+    if path.suffix in RULE_FILES:
+        return from_rules(dataset.train, read_rules_file(path), tau)
+    return from_heads(read(path, entities=dataset.entities, relations=dataset.relations))
+
+
+def from_rules(train: UncertainGraph, rules: Sequence[Rule], tau: float) -> GroundRules | None:
+    """Ground rules on the strong training facts; for each rule and head only its truest body counts."""
+    from ukge.logic.grounding import GroundingSettings, ground  # noqa: PLC0415
+
+    if not rules:
+        return None
+    found = ground(train, rules, GroundingSettings(strong=tau, best_only=True)).arrays()
+    return found if len(found) else None
+
+
+def from_heads(heads: UncertainGraph, weight: float = 1.0) -> GroundRules:
+    """Return rule heads whose confidence is the value of their body as ground rules of one weight."""
+    return GroundRules(
+        np.ascontiguousarray(heads.head),
+        np.ascontiguousarray(heads.relation),
+        np.ascontiguousarray(heads.tail),
+        heads.confidence.astype(np.float32),
+        np.full(len(heads), weight, dtype=np.float32),
+    )

@@ -34,6 +34,14 @@ class Answer(NamedTuple):
     confidence: float
 
 
+class _Watching(NamedTuple):
+    """Who watches a training: a bar, those who hear of every epoch, and who hears of the facts gone through."""
+
+    progress: bool | None
+    callbacks: Iterable[Callback]
+    on_facts: Callable[[int], None] | None
+
+
 class UKGE(EstimatorSettings):
     """A model of the paper, by name, with any setting changed: `UKGE("ukge-rect", dim=64, lr=0.005)`.
 
@@ -70,7 +78,7 @@ class UKGE(EstimatorSettings):
         which a fact and its mirror are one: "auto" finds them by their facts, "none" takes all as they stand.
 
         `rules` are ground rules, or where they come from: "own" (those of the data set, the default), "mined", "none",
-        or a file (see `ukge.learning.rule_sources`). With `out`, the run is kept in that directory, in place of an old
+        or a file (see `ukge.learning.data`). With `out`, the run is kept in that directory, in place of an old
         run if `overwrite`; `reference` says where a `Dataset` came from, and `reading` what `read` is told about a file
         or a frame. `progress` shows a bar; by default on a terminal and in a notebook.
         `callbacks` hear of every epoch, `on_facts` of the facts that an epoch has gone through.
@@ -91,7 +99,7 @@ class UKGE(EstimatorSettings):
         if out is not None:
             run = Run.create(out, settings, note, dataset, ground, model=self.model, overwrite=overwrite)
         try:
-            learnt = self._learn(settings, dataset, ground, run, note, progress, watching, on_facts)
+            learnt = self._learn(settings, dataset, ground, run, note, _Watching(progress, watching, on_facts))
         except ConfigError:
             if run is not None:
                 run.discard_if_untrained()
@@ -121,9 +129,8 @@ class UKGE(EstimatorSettings):
         estimator = cls(run.manifest()["model"], config=settings)
         watching = [*on_request(settings, run.path), *callbacks]
         dataset = run.dataset()
-        estimator._take(
-            estimator._learn(settings, dataset, run.rules, run, run.data, progress, watching, on_facts, resume=True)
-        )
+        watched = _Watching(progress, watching, on_facts)
+        estimator._take(estimator._learn(settings, dataset, run.rules, run, run.data, watched, resume=True))
         return estimator
 
     @overload
@@ -241,9 +248,7 @@ class UKGE(EstimatorSettings):
         rules: GroundRules | None,
         run: Run | None,
         note: DataNote,
-        progress: bool | None,
-        callbacks: Iterable[Callback],
-        on_facts: Callable[[int], None] | None,
+        watching: _Watching,
         *,
         resume: bool = False,
     ) -> Learnt:
@@ -252,7 +257,7 @@ class UKGE(EstimatorSettings):
 
         what = f"{self.model} on {dataset.name}" if run is None or not resume else f"resuming {run.path}"
         title = f"{what}: {len(dataset.train):,} facts"
-        with watched_training(progress, title, callbacks, on_facts) as (watching, counting):
+        with watched_training(watching.progress, title, watching.callbacks, watching.on_facts) as (heard, counting):
             trained = train(
                 dataset.train,
                 dataset.val,
@@ -260,7 +265,7 @@ class UKGE(EstimatorSettings):
                 rules=rules,
                 run=run,
                 resume=resume,
-                callbacks=watching,
+                callbacks=heard,
                 on_facts=counting,
             )
         trace = [event.line() for event in trained.events] if run is None else run.trace()

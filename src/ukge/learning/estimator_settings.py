@@ -6,7 +6,8 @@ from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, Self
 
 from ukge.errors import ConfigError, known_names
-from ukge.settings.choices import (
+from ukge.settings.config import Config
+from ukge.settings.knobs import (
     EngineName,
     LinkName,
     LossName,
@@ -16,7 +17,6 @@ from ukge.settings.choices import (
     SamplerName,
     ScorerName,
 )
-from ukge.settings.config import Config
 from ukge.settings.variants import variant, variants
 
 

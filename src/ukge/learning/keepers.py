@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.evaluation.tasks import Predictor
-from ukge.learning.engines.base import Engine
+from ukge.learning.engine import Engine
 from ukge.models.model import as_model
 from ukge.models.parameters import Parameters
 from ukge.runs.directory import Progress, Run

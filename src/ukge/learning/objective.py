@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from ukge.errors import ConfigError
 from ukge.learning.sampling import Facts, Negatives
-from ukge.learning.softmax import log_total
 from ukge.logic.lukasiewicz import distance_to_satisfaction
 from ukge.models.links import Link
 from ukge.models.scorers import Scorer
@@ -179,6 +180,38 @@ class Softmax:
         counts = None if scores.unseen_counts is None else scores.unseen_counts.view(len(own), 2, -1)
         missed = torch.logaddexp(log_total(unseen.view(len(own), 2, -1), counts), own[:, None]) - own[:, None]
         return (scores.confidence * missed.sum(dim=1)).mean()
+
+
+def log_total(plausibility: Tensor, counts: Tensor | None) -> Tensor:
+    """Return log Σ e^g over the last dimension, of the entries that count; far below any g where none does."""
+    found: Tensor = _LogTotal.apply(plausibility, counts)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _LogTotal(Function):
+    """The sum that a softmax divides by, with each table written as seldom as possible.
+
+    With every entity for every fact of a batch these tables are hundreds of megabytes, and PyTorch's own composition of
+    mask, maximum, difference, exponential and sum writes a new one for each, and again on the way back.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, plausibility: Tensor, counts: Tensor | None) -> Tensor:
+        if counts is None:
+            share = plausibility.clone()
+        else:
+            # Finite, because nothing but minus infinity has a maximum from which no number is a distance.
+            share = plausibility.masked_fill(~counts, torch.finfo(plausibility.dtype).min / 2)
+        top = share.amax(dim=-1, keepdim=True)
+        total = share.sub_(top).exp_().sum(dim=-1, keepdim=True)
+        ctx.save_for_backward(share, total)
+        return (top + total.log()).squeeze(-1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        share, total = ctx.saved_tensors
+        return share * (gradients[0].unsqueeze(-1) / total), None
 
 
 losses: Registry[Callable[[ObjectiveConfig, bool], list[Term]]] = Registry("loss", "ukge.losses")

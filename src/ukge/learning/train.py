@@ -13,12 +13,11 @@ import numpy.typing as npt
 from ukge.errors import DataError, RunError
 from ukge.graph.uncertain import FactArrays, UncertainGraph
 from ukge.learning.collapse import find_collapse
+from ukge.learning.engine import EpochResult, TrainingData
 from ukge.learning.engines import engines
-from ukge.learning.engines.base import EpochResult
 from ukge.learning.keepers import InMemory, Keeper
 from ukge.learning.mapped import Mapped, copy_rows, mapped_table
 from ukge.learning.memory import estimate, refuse_if_too_large
-from ukge.learning.training_data import TrainingData
 from ukge.learning.validation import Metric, Validation, metrics
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.links import links

@@ -161,11 +161,6 @@ class Model:
         found = self._tail_query(*ids) if side == "tail" else self._head_query(*ids[::-1])
         return np.asarray(self.tables.numbers(found)[0] * np.float32(self.sign))
 
-    def confidence_of(self, scores: Floats) -> Floats:
-        """Return the confidences that scores, or strengths, stand for."""
-        weight, bias = self.tables.numbers(self.tables.link)
-        return np.asarray(self.link.predict(np.float32(self.sign) * scores, weight, bias))
-
     def _plausibilities(self, head: Ids, relation: Ids, tail: Ids) -> Iterator[tuple[slice, Any]]:
         if self.undirected is not None:
             # Rounded products depend on their order: a fact and its mirror are multiplied in the same one.

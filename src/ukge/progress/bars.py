@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import current_process
 from threading import current_thread, main_thread
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Column
 from rich.text import Text
 
-from ukge.progress.compiling import when_compiling
-from ukge.progress.notebook_bars import NotebookBars
+from ukge.html import render
 
 if TYPE_CHECKING:
     from ukge.learning.train import Callback, EpochEvent
@@ -26,6 +25,14 @@ LONG_EPOCH = 3.0
 
 LINE_SECONDS = 10.0
 """Seconds between two lines of one step in a log file, at least."""
+
+PAUSE = 0.1
+"""Seconds between two pictures at least: each is a message to the browser."""
+
+Bar = tuple[float | None, str]
+"""How much of the work is done, None while nobody knows, and what there is to tell."""
+
+TOLD = "compiling for this machine; later runs take it from the cache …"
 
 
 class Clock:
@@ -45,6 +52,60 @@ class Clock:
         if done <= 0.0 or share >= 1.0:
             return ""
         return f"{duration((time.monotonic() - self.began) * (1.0 - share) / done)} left"
+
+
+@contextmanager
+def when_compiling(tell: Callable[[str], None]) -> Iterator[None]:
+    """Tell it once if anything has to be compiled inside the block: a first run that only seems to hang is a bad one.
+
+    Code that comes from the cache is silent.
+    """
+    from numba.core import event  # noqa: PLC0415 — it takes time to load
+
+    class Once(event.Listener):  # type: ignore[misc, unused-ignore]
+        told = False
+
+        def on_start(self, event: object) -> None:  # noqa: ARG002
+            if not self.told:
+                self.told = True
+                tell(TOLD)
+
+        def on_end(self, event: object) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Once()):
+        yield
+
+
+class NotebookBars:
+    """One output of a cell that shows bars while work is done, and nothing afterwards.
+
+    A plain display, drawn again in place, without widgets that may not be installed.
+    """
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+        self._drawn = -PAUSE
+
+    def draw(self, bars: Sequence[Bar]) -> None:
+        """Show the bars, unless they were shown a moment ago."""
+        if time.monotonic() - self._drawn >= PAUSE:
+            self._drawn = time.monotonic()
+            text = "\n".join(news if share is None else f"{share:>4.0%}  {news}" for share, news in bars)
+            self._show({"text/html": render("bars.html", bars=bars), "text/plain": text})
+
+    def clear(self) -> None:
+        """Take the bars away."""
+        if self._handle is not None:
+            self._show({"text/html": "", "text/plain": ""})
+
+    def _show(self, content: dict[str, str]) -> None:
+        from IPython.display import display  # type: ignore[import-not-found]  # noqa: PLC0415 — there in a notebook
+
+        if self._handle is None:
+            self._handle = display(content, raw=True, display_id=True)
+        else:
+            self._handle.update(content, raw=True)
 
 
 class LiveBars:

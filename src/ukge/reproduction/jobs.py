@@ -11,8 +11,8 @@ from pathlib import Path
 
 from ukge.errors import ConfigError, RunError
 from ukge.graph.dataset import Dataset
+from ukge.learning.data import MINED
 from ukge.learning.estimator import UKGE
-from ukge.learning.rule_sources import MINED
 from ukge.learning.train import Callback
 from ukge.reproduction.recipes import ABLATION, MAIN, RANKING, Recipes, comparable, contestants
 from ukge.runs.directory import Run

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ukge.errors import ConfigError, as_written
-from ukge.learning.rule_sources import MINED, OWN
+from ukge.learning.data import MINED, OWN
 from ukge.registry import Registry
 from ukge.settings.config import Config
 from ukge.settings.variants import paper_tau, variants

@@ -9,8 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from ukge.errors import ConfigError, known_names
-from ukge.settings.choices import ENGINES, LINKS, LOSSES, METRICS, OPTIMISERS, SAMPLERS, SCORERS
-from ukge.settings.knobs import Knob, Section, knob, knobs_of
+from ukge.settings.knobs import (
+    ENGINES,
+    LINKS,
+    LOSSES,
+    METRICS,
+    OPTIMISERS,
+    SAMPLERS,
+    SCORERS,
+    Knob,
+    Section,
+    knob,
+    knobs_of,
+)
 
 
 @dataclass(frozen=True, slots=True)

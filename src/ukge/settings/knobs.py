@@ -1,4 +1,7 @@
-"""What a knob is: a field of a settings dataclass with its help, its bounds or the names it takes, checked."""
+"""What a knob is: a field of a settings dataclass with its help, its bounds or the names it takes, checked.
+
+The names that come with ukge stand here, for editors and for a quick check; others are in registries.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,44 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import Any, get_type_hints
+from importlib import import_module
+from typing import Any, Literal, get_args, get_type_hints
 
 from ukge.errors import ConfigError
-from ukge.settings.choices import Choices
+
+ModelName = Literal[
+    "complex", "complex-all", "distmult", "transe", "ukge-logi", "ukge-n", "ukge-p", "ukge-rect", "urge"
+]
+ScorerName = Literal["complex", "distmult", "dot", "rotate", "transe", "transe-l1", "transe-l2"]
+LinkName = Literal["identity", "logistic", "rectifier"]
+LossName = Literal["logistic", "margin", "softmax", "squared"]
+SamplerName = Literal["exhaustive", "independent", "none", "shared"]
+OptimiserName = Literal["adagrad", "adam", "lazy-adam", "rowwise-adagrad"]
+MetricName = Literal["mae", "mrr", "mse", "mse-positives", "ndcg"]
+EngineName = Literal["auto", "fused", "queries", "torch"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The names one setting takes. Its registry, as `module:name`, is loaded only for a name that is not ukge's own."""
+
+    registry: str
+    own: tuple[str, ...]
+
+    def check(self, name: str) -> None:
+        """Raise a `ConfigError` with the near names unless there is such a name."""
+        if name not in self.own:
+            module, _, attribute = self.registry.partition(":")
+            getattr(import_module(module), attribute).get(name)
+
+
+SCORERS = Choices("ukge.models.scorers:scorers", get_args(ScorerName))
+LINKS = Choices("ukge.models.links:links", get_args(LinkName))
+LOSSES = Choices("ukge.learning.objective:losses", get_args(LossName))
+SAMPLERS = Choices("ukge.learning.sampling:samplers", get_args(SamplerName))
+OPTIMISERS = Choices("ukge.learning.engines.torch_optimisers:optimisers", get_args(OptimiserName))
+METRICS = Choices("ukge.learning.validation:metrics", get_args(MetricName))
+ENGINES = Choices("ukge.learning.engines:engines", get_args(EngineName))
 
 
 @dataclass(frozen=True, slots=True)

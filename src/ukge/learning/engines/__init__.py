@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ukge.errors import ConfigError
-from ukge.learning.engines.base import Engine
-from ukge.learning.training_data import TrainingData
+from ukge.learning.engine import Engine, TrainingData
 from ukge.models.parameters import Parameters
 from ukge.registry import Registry
 from ukge.settings.config import Config

@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 
 from ukge.graph.index import Ranges
-from ukge.learning.engines.on_device import OnDevice
+from ukge.learning.engine import TrainingData
+from ukge.learning.engines.torch_engine import OnDevice
 from ukge.learning.engines.torch_optimisers import Gradient
+from ukge.learning.objective import log_total
 from ukge.learning.sampling import epoch_order
-from ukge.learning.softmax import log_total
-from ukge.learning.training_data import TrainingData
 from ukge.models.parameters import Parameters
 from ukge.models.scorers import Scorer
 from ukge.settings.config import Config

@@ -2,25 +2,120 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ukge.learning.engines.batches import Batches, facts_on, rules_on
-from ukge.learning.engines.on_device import OnDevice
-from ukge.learning.engines.torch_optimisers import Gradient
-from ukge.learning.objective import Batch, Term, Weights, build_objective, score_batch
-from ukge.learning.sampling import PerFact, epoch_generator, epoch_order
-from ukge.learning.training_data import TrainingData
+from ukge.learning.engine import EpochResult, TrainingData
+from ukge.learning.engines.torch_optimisers import Gradient, optimisers
+from ukge.learning.objective import Batch, RuleBatch, Term, Weights, build_objective, score_batch
+from ukge.learning.sampling import Facts, epoch_generator, epoch_order, rule_count, samplers
+from ukge.logic.ground_rules import GroundRules
 from ukge.models.links import Link
-from ukge.models.parameters import Parameters
+from ukge.models.parameters import Parameters, State
 from ukge.models.scorers import Scorer
-from ukge.models.tensors import to_tensor
-from ukge.settings.config import Config, ObjectiveConfig
+from ukge.models.tensors import resolve_device, to_tensor
+from ukge.settings.config import Config
+
+
+class OnDevice(ABC):
+    """What every PyTorch engine shares: tables on a device, an optimiser, and an epoch as a row of steps.
+
+    On the CPU it works on their arrays in place; elsewhere `sync` brings them back.
+
+    On the CPU with one thread an epoch is repeatable to the bit; with more threads, or on other devices, sums may be
+    rounded in another order.
+    """
+
+    def __init__(self, parameters: Parameters, data: TrainingData, config: Config) -> None:
+        self.parameters = parameters
+        self.device = resolve_device(config.runtime.device)
+        self._config = config
+        self._n_facts = len(data)
+        self._tables = {name: torch.from_numpy(a).to(self.device) for name, a in parameters.as_dict().items()}
+        self._optimiser = optimisers.get(config.optimiser.optimiser)(self._tables, config.optimiser)
+
+    @property
+    @abstractmethod
+    def _names(self) -> Sequence[str]:
+        """Names of the objective's terms."""
+
+    @abstractmethod
+    def _steps(self, number: int) -> Iterator[tuple[Tensor, int]]:
+        """Take the steps of an epoch; yield for each the values of the terms and how many facts it was about."""
+
+    def epoch(self, number: int, on_facts: Callable[[int], None] | None = None) -> EpochResult:
+        """Run epoch `number` (from 0). A loss that is not finite is returned like any other."""
+        values = []
+        with _threads(self._config.runtime.threads):
+            for found, facts in self._steps(number):
+                values.append(found)
+                if on_facts is not None:
+                    on_facts(facts)
+        means = torch.stack(values).cpu().double().mean(dim=0).tolist()
+        return EpochResult(self._n_facts, dict(zip(self._names, means, strict=True)))
+
+    def sync(self) -> None:
+        """Copy the weights back into `parameters`, if they are on another device than the CPU."""
+        if self.device.type != "cpu":
+            for name, array in self.parameters.as_dict().items():
+                np.copyto(array, self._tables[name].cpu().numpy())
+
+    def state(self) -> State:
+        """Return the optimiser's state; on the CPU as views, which the next epoch changes."""
+        return self._optimiser.state()
+
+    def load_state(self, state: State) -> None:
+        """Take up a copy of a state that `state` gave."""
+        self._optimiser.load_state(state)
+
+
+class Batches:
+    """Training data on a device, from which batches are drawn."""
+
+    def __init__(self, data: TrainingData, config: Config, device: torch.device) -> None:
+        self._device = device
+        self._rules_per_fact = config.sampling.rules_per_fact
+        self._facts = facts_on(data, device)
+        self._confidence = to_tensor(data.confidence, device)
+        self._rules = None
+        if data.rules is not None and len(data.rules) > 0 and self._rules_per_fact > 0:
+            self._rules = rules_on(data.rules, device)
+        self._sampler = samplers.get(config.sampling.sampler)(data, config.sampling, device)
+        self.terms: list[Term] = build_objective(
+            config.objective, unseen=self._sampler.draws, rules=self._rules is not None
+        )
+
+    def draw(self, picks: Tensor, generator: torch.Generator) -> Batch:
+        """Return the facts picked, with unseen facts and ground rules drawn for them."""
+        facts = _pick(self._facts, picks)
+        negatives = self._sampler.sample(facts, generator)
+        return Batch(facts, self._confidence[picks], negatives, self._draw_rules(len(picks), generator))
+
+    def _draw_rules(self, n_facts: int, generator: torch.Generator) -> RuleBatch | None:
+        if self._rules is None:
+            return None
+        count = rule_count(n_facts, self._rules_per_fact)
+        picks = torch.randint(len(self._rules.body), (count,), generator=generator, device=self._device)
+        return RuleBatch(_pick(self._rules.facts, picks), self._rules.body[picks], self._rules.weight[picks])
+
+
+def facts_on(columns: TrainingData | GroundRules, device: torch.device) -> Facts:
+    """Return facts, or the heads of ground rules, on a device."""
+    return Facts(*(to_tensor(ids, device) for ids in (columns.head, columns.relation, columns.tail)))
+
+
+def rules_on(rules: GroundRules, device: torch.device) -> RuleBatch:
+    """Return ground rules on a device."""
+    return RuleBatch(facts_on(rules, device), to_tensor(rules.body, device), to_tensor(rules.weight, device))
+
+
+def _pick(facts: Facts, picks: Tensor) -> Facts:
+    return Facts(*(column[picks].long() for column in facts))
 
 
 class TorchEngine(OnDevice):
@@ -45,48 +140,14 @@ class TorchEngine(OnDevice):
 
     def _step(self, picks: Tensor, generator: torch.Generator) -> Tensor:
         batch = self._batches.draw(picks, generator)
-        values, gradients = _differentiate(
+        values, gradients = differentiate(
             self._tables, self._scorer, self._link, self._batches.terms, batch, by_rows=self._optimiser.by_rows
         )
         self._optimiser.step(gradients)
         return values
 
 
-def loss_and_gradients(
-    parameters: Parameters,
-    scorer: Scorer,
-    link: Link,
-    objective: ObjectiveConfig,
-    batch: TrainingData,
-    negative_heads: npt.NDArray[np.integer[Any]] | None = None,
-    negative_tails: npt.NDArray[np.integer[Any]] | None = None,
-    dtype: torch.dtype = torch.float64,
-) -> tuple[dict[str, float], Parameters]:
-    """Return each term of the objective on one batch and the gradients of their sum, arrays of `dtype`.
-
-    `batch` holds the batch's own facts and the ground rules drawn for it; negatives are (b, n) heads and tails that
-    replace those of each fact, or None for no unseen facts. This is what every engine's step must agree with.
-    """
-    cpu = torch.device("cpu")
-    tables = {name: torch.tensor(array, dtype=dtype) for name, array in parameters.as_dict().items()}
-    negatives = None
-    if negative_heads is not None and negative_tails is not None:
-        negatives = PerFact(*(to_tensor(ids.astype(np.int64), cpu) for ids in (negative_heads, negative_tails)))
-    rules = None
-    if batch.rules is not None and len(batch.rules) > 0:
-        rules = rules_on(batch.rules, cpu)
-        rules = rules._replace(body=rules.body.to(dtype), weight=rules.weight.to(dtype))
-    terms = build_objective(objective, unseen=negatives is not None, rules=rules is not None)
-    scored = Batch(facts_on(batch, cpu), to_tensor(batch.confidence, cpu).to(dtype), negatives, rules)
-    values, gradients = _differentiate(tables, scorer, link, terms, scored)
-    arrays = {
-        name: (gradients[name].values if name in gradients else torch.zeros_like(table)).numpy()
-        for name, table in tables.items()
-    }
-    return {term.name: value for term, value in zip(terms, values.tolist(), strict=True)}, Parameters(**arrays)
-
-
-def _differentiate(
+def differentiate(
     tables: Mapping[str, Tensor],
     scorer: Scorer,
     link: Link,
@@ -110,3 +171,15 @@ def _differentiate(
     if "entity" in gradients:
         gradients["entity"] = gradients["entity"]._replace(rows=rows)
     return values.detach(), gradients
+
+
+@contextmanager
+def _threads(wanted: int) -> Iterator[None]:
+    """Use `wanted` CPU threads for a while; 0 leaves PyTorch's own choice, which is all cores."""
+    before = torch.get_num_threads()
+    if wanted:
+        torch.set_num_threads(wanted)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

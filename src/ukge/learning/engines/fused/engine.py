@@ -13,15 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.graph.keys import triple_keys
-from ukge.learning.engines.base import EpochResult
+from ukge.learning.engine import EpochResult, TrainingData
 from ukge.learning.engines.fused import links, ops, optimisers
-from ukge.learning.engines.fused.buffers import Buffers, Extent, allocate, fill_index
 from ukge.learning.engines.fused.kernel import run_batches
 from ukge.learning.engines.fused.prepare import prepare_batches
 from ukge.learning.engines.fused.records import (
+    TERMS,
+    Buffers,
     Epoch,
+    Extent,
     Facts,
-    Floats,
     Hyper,
     Ints,
     Members,
@@ -31,11 +32,10 @@ from ukge.learning.engines.fused.records import (
     Rules,
     Sampling,
     Tables,
+    allocate,
 )
-from ukge.learning.engines.fused.rows import TERMS
-from ukge.learning.training_data import TrainingData
 from ukge.logic.ground_rules import GroundRules
-from ukge.models.parameters import Parameters, State, aligned_zeros
+from ukge.models.parameters import Floats, Parameters, State, aligned_zeros
 from ukge.models.scorers import scorers
 from ukge.settings.config import Config
 
@@ -120,26 +120,6 @@ class FusedEngine:
         for name, moment in self._moments._asdict().items():
             moment[:] = state[name]
         self.steps = int(state["steps"][0])
-
-    def gradients(self, heads: Ints, tails: Ints, rules: Ints) -> tuple[dict[str, float], Parameters]:
-        """Return the losses and gradients of one batch of all facts, with given corruptions and ground rules."""
-        n_facts = len(self.data)
-        buffers = allocate(Extent(1, n_facts, len(rules), self._negatives), self.parameters, self.threads)
-        prepared = buffers.prepared
-        prepared.n_facts[0], prepared.n_rules[0] = n_facts, len(rules)
-        prepared.facts[0] = np.arange(n_facts)
-        prepared.rules[0, : len(rules)] = rules
-        prepared.drawn[0] = tails, heads
-        facts, chosen = self._fact_arrays(), self._rule_arrays()
-        entities = [facts.head, chosen.head[rules], facts.tail, chosen.tail[rules], tails.ravel(), heads.ravel()]
-        fill_index(np.concatenate(entities), buffers.by_entity)
-        fill_index(np.concatenate([facts.relation, chosen.relation[rules]]), buffers.by_relation)
-        tables = self._tables()
-        found = Tables(*(np.zeros_like(table) for table in tables))
-        unused = [_one_column(table) for table in tables]
-        moments = Moments(found.entity, unused[0], found.relation, unused[1], found.link, unused[2])
-        self._run(buffers, optimisers.NONE, moments)
-        return self._named(buffers.scratch.totals), Parameters(found.entity, found.relation, found.link[:, 0])
 
     def _named(self, totals: npt.NDArray[np.float64]) -> dict[str, float]:
         """Return the losses by the names of the terms that take part, as the PyTorch engine names them."""

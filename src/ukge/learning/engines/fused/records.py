@@ -1,7 +1,8 @@
 """What the kernels are given, by name: named tuples, which Numba takes apart before it compiles.
 
 Those that a parallel loop hands to its threads hold arrays and numbers only, because Numba does not hand on a tuple
-inside a tuple; `Work`, which is put together inside a thread, may.
+inside a tuple; `Work`, which is put together inside a thread, may. And the memory of the engine beyond parameters and
+moments: that of some prepared batches and a running one.
 """
 
 from __future__ import annotations
@@ -11,12 +12,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ukge.models.parameters import Floats, Parameters, aligned_zeros
+
 Code = tuple[int, ...]
 """A query or a comparator as a tuple of that length; see `ops`."""
 
-Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
+
+TERMS = ("observed", "unseen", "rules", "l2")
+"""The terms of the objective, in the order in which they are kept."""
+
+SPREAD = 4
+"""Rows from one thread's scratch to the next one's: two threads that write to one cache line hold each other up."""
 
 
 class Facts(NamedTuple):
@@ -225,3 +233,70 @@ class Triple(NamedTuple):
     head: Any
     relation: Any
     tail: Any
+
+
+class Extent(NamedTuple):
+    """How much is prepared at once: batches, and at most so many facts, ground rules and negatives per side in each."""
+
+    batches: int
+    facts: int
+    rules: int
+    negatives: int
+
+
+class Buffers(NamedTuple):
+    """What a group of prepared batches and one running batch need; allocated once."""
+
+    prepared: Prepared
+    by_entity: Occurrences
+    by_relation: Occurrences
+    scratch: Scratch
+
+    def first(self, count: int) -> Buffers:
+        """Return the first batches alone; they share their memory with all."""
+        n_facts, n_rules = self.prepared.n_facts[:count], self.prepared.n_rules[:count]
+        return self._replace(prepared=self.prepared._replace(n_facts=n_facts, n_rules=n_rules))
+
+
+def allocate(extent: Extent, parameters: Parameters, threads: int) -> Buffers:
+    """Return buffers that are large enough, full of zeros."""
+    group, size, rules, negatives = extent
+    rows = size + rules
+    prepared = Prepared(
+        n_facts=np.zeros(group, dtype=np.int64),
+        n_rules=np.zeros(group, dtype=np.int64),
+        facts=_ints(group, size),
+        rules=_ints(group, max(rules, 1)),
+        drawn=_ints(group, 2, size, negatives),
+    )
+    by_entity, by_relation = _index(group, 2 * rows + 2 * size * negatives), _index(group, rows)
+    return Buffers(prepared, by_entity, by_relation, _scratch(extent, parameters, threads))
+
+
+def _ints(*shape: int) -> Ints:
+    return np.zeros(shape, dtype=np.int32)
+
+
+def _index(group: int, n: int) -> Occurrences:
+    return Occurrences(np.zeros(group, dtype=np.int64), _ints(group, n), _ints(group, n), _ints(group, n + 1))
+
+
+def _scratch(extent: Extent, parameters: Parameters, threads: int) -> Scratch:
+    width, relation_width = parameters.entity.shape[1], parameters.relation.shape[1]
+    rows = extent.facts + extent.rules
+    queries = extent.facts + rows
+    kept = aligned_zeros(queries + 2 * rows, width)
+    return Scratch(
+        kept=kept,
+        query=kept[:queries],
+        coefficients=aligned_zeros(2 * extent.facts * extent.negatives),
+        to_head=kept[queries : queries + rows],
+        to_relation=aligned_zeros(rows, relation_width),
+        to_tail=kept[queries + rows :],
+        query_gradient=aligned_zeros(SPREAD * threads, width),
+        entity_gradient=aligned_zeros(SPREAD * threads, width),
+        relation_gradient=aligned_zeros(min(rows, len(parameters.relation)), relation_width),
+        to_link=aligned_zeros(rows, 2),
+        losses=aligned_zeros(rows, len(TERMS)),
+        totals=np.zeros(len(TERMS)),
+    )

@@ -31,17 +31,11 @@ from ukge.learning.engines.fused.ops import (
     push_query_two,
     tail_query,
 )
-from ukge.learning.engines.fused.optimisers import optimise_row, prefetch_moments
-from ukge.learning.engines.fused.prefetch import prefetch_far_row
-from ukge.learning.engines.fused.records import Batch, Link, Loss, Triple, Work
-
-TERMS = ("observed", "unseen", "rules", "l2")
-"""The terms of the objective, in the order in which they are kept."""
+from ukge.learning.engines.fused.optimisers import optimise_row, prefetch_far_row, prefetch_moments
+from ukge.learning.engines.fused.records import SPREAD, Batch, Link, Loss, Triple, Work
 
 OBSERVED, UNSEEN, RULES, L2 = range(4)
-
-SPREAD = 4
-"""Rows from one thread's scratch to the next one's: two threads that write to one cache line hold each other up."""
+"""Places of the `TERMS`."""
 
 # How far ahead rows are asked for: those of a later fact from memory. Measured with a million entities.
 FACTS_AHEAD = 2
