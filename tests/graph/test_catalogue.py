@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import ClassVar
 
 import numpy as np
 import pytest
+from tests.graph.fetching import fetch_first
 
 from ukge.errors import DataError
 from ukge.graph.catalogue import BENCHMARKS, Benchmark, cache_directory, load, locate, open_dataset, save_dataset
@@ -258,6 +262,8 @@ class Authors(BaseHTTPRequestHandler):
 
     files: ClassVar[dict[str, str]] = {}
     cut: ClassVar[set[str]] = set()
+    stuck: ClassVar[set[str]] = set()
+    release: ClassVar[Event] = Event()
     asked: ClassVar[list[str]] = []
 
     def do_GET(self) -> None:
@@ -267,6 +273,11 @@ class Authors(BaseHTTPRequestHandler):
         self.send_response(200 if name in self.files else 404)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
+        if name in self.stuck:
+            self.wfile.write(body[: len(body) // 2])
+            self.wfile.flush()
+            self.release.wait(60)
+            return
         self.wfile.write(body[: len(body) // 2] if name in self.cut else body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
@@ -285,11 +296,12 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[st
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("UKGE_DATA", raising=False)
     Authors.files = {name: text for name, text in FILES.items() if name != "ndcg_queries.tsv"}
-    Authors.cut = set()
-    Authors.asked = []
+    Authors.cut, Authors.stuck, Authors.asked = set(), set(), []
+    Authors.release.clear()
     with ThreadingHTTPServer(("127.0.0.1", 0), Authors) as running:
         Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
         yield (f"http://127.0.0.1:{running.server_port}",)
+        Authors.release.set()
         running.shutdown()
 
 
@@ -340,6 +352,44 @@ def test_a_file_cut_short_does_not_count_and_the_rest_is_kept(server: tuple[str,
     load("tiny", base_urls=server)
     assert "train.tsv" not in Authors.asked
     assert "test.tsv" in Authors.asked
+
+
+def fetchers(count: int, server: tuple[str, ...], tmp_path: Path) -> list[ForkServerProcess]:
+    """Start processes that fetch `tiny` into the same empty cache, all at once."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.graph.fetching"])
+    go = tmp_path / "go"
+    shared = BENCHMARKS["tiny"], server[0], tmp_path / "cache", go
+    started = [context.Process(target=fetch_first, args=(*shared, tmp_path / f"result-{n}")) for n in range(count)]
+    for process in started:
+        process.start()
+    go.touch()
+    return started
+
+
+def test_many_processes_fetch_once(server: tuple[str, ...], tmp_path: Path) -> None:
+    for process in fetchers(12, server, tmp_path):
+        process.join()
+    results = {path.read_text() for path in tmp_path.glob("result-*")}
+    assert results == {"Dataset('tiny': train 3, val 1, test 2; 4 entities, 2 relations)"}
+    assert all(Authors.asked.count(name) == 1 for name in Authors.files)
+    assert [path.name for path in cache_directory().iterdir()] == ["tiny"]
+
+
+def test_a_killed_fetch_leaves_nothing_in_the_way(server: tuple[str, ...], tmp_path: Path) -> None:
+    Authors.stuck = {"test.tsv"}
+    (fetcher,) = fetchers(1, server, tmp_path)
+    while "test.tsv" not in Authors.asked:
+        time.sleep(0.01)
+    fetcher.kill()
+    fetcher.join()
+    assert locate("tiny") is None
+    Authors.stuck = set()
+    Authors.asked.clear()
+    assert len(load("tiny", base_urls=server).test) == 2
+    assert "train.tsv" not in Authors.asked, "what arrived whole is kept"
+    assert [path.name for path in cache_directory().iterdir()] == ["tiny"]
+    assert not [path for path in cache_directory().rglob("*") if path.name.startswith(".")]
 
 
 def test_a_file_that_is_not_there_is_named(server: tuple[str, ...]) -> None:

@@ -12,8 +12,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +25,7 @@ from ukge.errors import DataError
 from ukge.graph.dataset import Dataset
 from ukge.graph.uncertain import FactArrays, UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
-from ukge.storage.files import temporary_beside, write_atomically
+from ukge.storage.files import replacing_directory, write_atomically
 
 FORMAT = 1
 NOTE = "prepared.json"
@@ -139,21 +137,16 @@ def write_note(path: Path, n_entities: int, n_relations: int, facts: Mapping[str
 def save_prepared(dataset: Dataset, links: UncertainGraph | None, directory: str | Path) -> Prepared:
     """Write a data set that is in memory as a prepared directory; one that is there is replaced."""
     target = Path(directory)
-    temporary = temporary_beside(target)
-    try:
+    with replacing_directory(target, over=True) as making:
         for folder, vocabulary in (("entities", dataset.entities), ("relations", dataset.relations)):
             ids = pa.array(np.arange(len(vocabulary), dtype=np.int32))
-            _write(temporary / folder, pa.table([ids, vocabulary.names], schema=NAMES))
+            _write(making / folder, pa.table([ids, vocabulary.names], schema=NAMES))
         graphs = {**dataset.parts, **({} if links is None else {"links": links})}
         for part, graph in graphs.items():
             columns = [graph.head, graph.relation, graph.tail, graph.confidence]
-            _write(temporary / part, pa.table([pa.array(column) for column in columns], schema=FACTS))
+            _write(making / part, pa.table([pa.array(column) for column in columns], schema=FACTS))
         counts = {part: len(graph) for part, graph in graphs.items()}
-        write_note(temporary, len(dataset.entities), len(dataset.relations), counts)
-        shutil.rmtree(target, ignore_errors=True)
-        os.replace(temporary, target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        write_note(making, len(dataset.entities), len(dataset.relations), counts)
     return open_prepared(target)
 
 

@@ -24,8 +24,10 @@ LOCK = ".lock"
 
 
 @contextmanager
-def alone(directory: str | Path, *, hint: str = "Wait for it, or choose another directory.") -> Iterator[None]:
-    """Hold a directory, there or not yet, for this thread; whoever comes second is told who holds it.
+def alone(
+    directory: str | Path, *, hint: str = "Wait for it, or choose another directory.", wait: bool = False
+) -> Iterator[None]:
+    """Hold a directory, there or not yet, for this thread; whoever comes second is told who holds it, or waits.
 
     What processes that were killed left half-made, of it and in it, is removed. A thread may hold it again.
     """
@@ -38,7 +40,7 @@ def alone(directory: str | Path, *, hint: str = "Wait for it, or choose another 
         lock = FileLock(file, is_singleton=True)
         first = not lock.is_locked
         try:
-            lock.acquire(timeout=0)
+            lock.acquire(timeout=-1 if wait else 0)
         except Timeout:
             raise RunError(f"{directory} is in use by {_holder(file)}", hint=hint) from None
     try:

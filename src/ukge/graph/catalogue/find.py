@@ -13,10 +13,8 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from ukge.errors import ConfigError, DataError, known_names
-from ukge.graph.catalogue.benchmarks import BENCHMARKS, Benchmark, verify
-from ukge.graph.catalogue.fetch import BASE_URLS, NEEDED, fetch
+from ukge.graph.catalogue.benchmarks import BASE_URLS, BENCHMARKS, NEEDED, Benchmark, download_progress, fetch, verify
 from ukge.graph.catalogue.folder import find_files, read_and_tell, read_folder
-from ukge.graph.catalogue.progress import download_progress
 from ukge.graph.dataset import Dataset
 from ukge.graph.negatives import with_negatives
 from ukge.graph.partitioned import is_prepared, open_prepared
@@ -25,6 +23,7 @@ from ukge.graph.split import split
 from ukge.graph.synthetic import generate
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.undirected import AUTO, NONE, Undirected, undirected_dataset, undirected_graph
+from ukge.storage.locks import alone
 
 VARIABLE = "UKGE_DATA"
 SYNTHETIC = "synthetic"
@@ -144,26 +143,28 @@ def _checked(expected: Benchmark, path: Path) -> Dataset:
 
 
 def _fetch(expected: Benchmark, base_urls: Sequence[str]) -> Dataset:
+    """Fetch a benchmark into the cache; of several processes that want it, one does, and the others wait for it.
+
+    Its files arrive in a directory beside, which takes its place when all are there and right. What a fetch that was
+    killed has brought is gone on with.
+    """
     target = cache_directory() / expected.name
     arriving = target.with_name(f"{expected.name}.part")
-    try:
-        with download_progress(expected.name) as advance:
-            fetch(expected.name, arriving, base_urls=base_urls, advance=advance)
-    except DataError as error:
-        raise DataError(
-            f"{expected.name} is not on this machine and {error.what}", hint=_place_hint(expected)
-        ) from None
-    try:
-        dataset = _checked(expected, arriving)
-    except DataError:
-        shutil.rmtree(arriving)  # what is wrong once would stay wrong: the next attempt starts afresh
-        raise
-    try:
-        os.replace(arriving, target)
-    except OSError:
-        if not target.is_dir():  # else another process was faster, with the same files
+    with alone(arriving, wait=True):
+        if target.is_dir():
+            return _checked(expected, target)
+        try:
+            with download_progress(expected.name) as advance:
+                fetch(expected.name, arriving, base_urls=base_urls, advance=advance)
+        except DataError as error:
+            what = f"{expected.name} is not on this machine and {error.what}"
+            raise DataError(what, hint=_place_hint(expected)) from None
+        try:
+            dataset = _checked(expected, arriving)
+        except DataError:
+            shutil.rmtree(arriving)  # what is wrong once would stay wrong: the next attempt starts afresh
             raise
-        shutil.rmtree(arriving)
+        os.replace(arriving, target)
     return dataset
 
 

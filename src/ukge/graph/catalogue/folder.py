@@ -29,7 +29,7 @@ from ukge.graph.readers import ReadReport, read_with_report
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.graph.undirected import AUTO, Undirected, undirected_dataset
 from ukge.graph.writers import write
-from ukge.storage.files import temporary_beside
+from ukge.storage.files import replacing_directory
 
 STEMS = {
     "train": ("train",),
@@ -118,30 +118,24 @@ def save_dataset(dataset: Dataset, directory: str | Path, *, overwrite: bool = F
     """Write a data set as a directory that `open_dataset` reads, and return its path.
 
     The directory appears whole or not at all. One that holds files already is refused, unless `overwrite`: then the
-    files of the layout in it are replaced and others are left alone.
+    files of the layout in it are replaced, all at once, and others stay.
     """
-    target = Path(directory)
+    target = Path(directory).resolve()
     present = list(target.iterdir()) if target.is_dir() else []
     if target.exists() and not target.is_dir():
-        raise DataError("is a file, not a directory", source=str(target), hint="Choose another name.")
+        raise DataError("is a file, not a directory", source=str(directory), hint="Choose another name.")
     if present and not overwrite:
-        raise DataError(
-            "holds files already",
-            source=str(target),
-            hint="Choose an empty directory, or replace it: ‹overwrite=True›.",
-        )
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = temporary_beside(target)
-    try:
-        temporary.mkdir()
-        _write(dataset, temporary)
-        if present:
-            _replace(temporary, target)
-        else:
-            os.replace(temporary, target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-    return target
+        hint = "Choose an empty directory, or replace it: ‹overwrite=True›."
+        raise DataError("holds files already", source=str(directory), hint=hint)
+    others = set(present) - set(find_files(target).values()) if present else set()
+    with replacing_directory(target, over=bool(present)) as making:
+        _write(dataset, making)
+        for path in others:
+            if path.is_dir():
+                shutil.copytree(path, making / path.name, copy_function=os.link, symlinks=True)
+            else:
+                os.link(path, making / path.name, follow_symlinks=False)
+    return Path(directory)
 
 
 def _write(dataset: Dataset, folder: Path) -> None:
@@ -160,16 +154,6 @@ def _write(dataset: Dataset, folder: Path) -> None:
     if dataset.queries is not None:
         lines = (f"{head}\t{relation}\n" for head, relation in dataset.queries.tolist())
         (folder / "ndcg_queries.tsv").write_text("".join(lines), encoding="utf-8")
-
-
-def _replace(source: Path, target: Path) -> None:
-    """Move the files of a new data set over an old one; train goes first and comes last, so a torn one has none."""
-    old = find_files(target) if target.is_dir() else {}
-    for part in (*NEEDED, *(part for part in old if part not in NEEDED)):
-        if part in old:
-            old[part].unlink()
-    for path in sorted(source.iterdir(), key=lambda path: path.stem == "train"):
-        os.replace(path, target / path.name)
 
 
 def _names(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +23,7 @@ from ukge.graph.synthetic.names import entity_names
 from ukge.graph.synthetic.schema import IMPLIED, PLANTED, RELATIONS
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
-from ukge.storage.files import replacing_path, temporary_beside
+from ukge.storage.files import replacing_directory, replacing_path
 
 _CHUNK = 500_000
 _SCHEMA = pa.schema(
@@ -143,12 +142,8 @@ def stream_parquet(
         with replacing_path(target) as file:
             _write_file(file, tables)
         return blueprint
-    folder = temporary_beside(target)
-    try:
+    with replacing_directory(target) as folder:
         _write_partitions(folder, tables)
-        os.replace(folder, target)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     return blueprint
 
 
