@@ -237,13 +237,6 @@ def test_keys_that_do_not_fit_are_refused() -> None:
         triple_keys(one, one, one, 2**31, 10)
 
 
-def test_inverse_keys_are_the_keys_of_the_turned_graph(graph: UncertainGraph) -> None:
-    turned = UncertainGraph.from_ids(
-        graph.tail, graph.relation, graph.head, graph.confidence, graph.entities, graph.relations
-    )
-    assert graph.inverse_keys().tolist() == turned.keys().tolist()
-
-
 def test_vocabularies_cannot_be_replaced() -> None:
     graph = UncertainGraph.from_facts([("a", "r", "b", 0.5)])
     with pytest.raises(AttributeError):

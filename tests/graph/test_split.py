@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ukge.errors import ConfigError, DataError, UkgeWarning
-from ukge.graph.cover import random_cover, thrifty_cover
 from ukge.graph.dataset import Dataset
-from ukge.graph.split import split
+from ukge.graph.split import random_cover, split, thrifty_cover
 from ukge.graph.synthetic import generate
 from ukge.graph.uncertain import UncertainGraph
 

@@ -12,11 +12,10 @@ from ukge.graph.audit import audit
 from ukge.graph.catalogue import open_dataset, save_dataset
 from ukge.graph.dataset import Dataset
 from ukge.graph.index import FactIndex
-from ukge.graph.inverses import find_inverses
 from ukge.graph.negatives import negative_links
 from ukge.graph.split import split
 from ukge.graph.uncertain import UncertainGraph
-from ukge.graph.undirected import Undirected, find_undirected, take_undirected, undirected_dataset
+from ukge.graph.undirected import Undirected, find_inverses, find_undirected, take_undirected, undirected_dataset
 from ukge.graph.writers import write
 
 Rows = list[tuple[str, str, str, float]]

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.graph.fact import Fact, FactArrays
-from ukge.graph.keys import Keys, pair_keys, triple_keys
+from ukge.graph.keys import Keys, find, pair_keys, stable_order, starts, triple_keys
 from ukge.graph.queries import Answers, AnyIds, Floats, Places, Queries, Side
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids
@@ -306,33 +306,6 @@ class FactIndex:
     @cached_property
     def _by_relation(self) -> Ranges:
         return Ranges.of(self.relation.astype(np.int64))
-
-
-def find(keys: Keys, wanted: Keys) -> Places:
-    """Return the place of each wanted key among distinct sorted ones, −1 where there is none."""
-    if len(keys) == 0:
-        return np.full(len(wanted), -1, dtype=np.int64)
-    at = np.searchsorted(keys, wanted)
-    at[at == len(keys)] = 0
-    return np.where(keys[at] == wanted, at, -1)
-
-
-def stable_order(keys: Keys) -> Places:
-    """Return the order of keys, that of their places where they are equal.
-
-    Numbers that hold key and place at once are sorted far faster than places by their keys, if they are not too large.
-    """
-    n = len(keys)
-    if n == 0 or keys.min() < 0 or int(keys.max()) >= np.iinfo(np.int64).max // n:
-        return np.argsort(keys, kind="stable")
-    return np.sort(keys * n + np.arange(n)) % n
-
-
-def starts(ordered: Keys) -> Places:
-    """Return where each distinct one of ordered keys begins."""
-    first = np.ones(len(ordered), dtype=np.bool_)
-    first[1:] = ordered[1:] != ordered[:-1]
-    return np.flatnonzero(first)
 
 
 def _ends(entity: Ids, n: int) -> Places:

@@ -36,10 +36,33 @@ def pair_keys(
     return head.astype(np.int64) * n_entities + tail
 
 
-def contains(haystack: Keys, needles: Keys) -> npt.NDArray[np.bool_]:
-    """Return which `needles` occur in the *sorted* `haystack`."""
-    if len(haystack) == 0:
-        return np.zeros(len(needles), dtype=np.bool_)
-    at = np.searchsorted(haystack, needles)
-    at[at == len(haystack)] = 0
-    return np.asarray(haystack[at] == needles)
+def contains(keys: Keys, wanted: Keys) -> npt.NDArray[np.bool_]:
+    """Return which wanted keys occur among sorted ones."""
+    return find(keys, wanted) >= 0
+
+
+def find(keys: Keys, wanted: Keys) -> Keys:
+    """Return the place of each wanted key among sorted ones (of equal ones, the first), −1 where there is none."""
+    if len(keys) == 0:
+        return np.full(len(wanted), -1, dtype=np.int64)
+    at = np.searchsorted(keys, wanted)
+    at[at == len(keys)] = 0
+    return np.where(keys[at] == wanted, at, -1)
+
+
+def stable_order(keys: Keys) -> Keys:
+    """Return the order of keys, that of their places where they are equal.
+
+    Numbers that hold key and place at once are sorted far faster than places by their keys, if they are not too large.
+    """
+    n = len(keys)
+    if n == 0 or keys.min() < 0 or int(keys.max()) >= np.iinfo(np.int64).max // n:
+        return np.argsort(keys, kind="stable")
+    return np.sort(keys * n + np.arange(n)) % n
+
+
+def starts(ordered: Keys) -> Keys:
+    """Return where each distinct one of ordered keys begins."""
+    first = np.ones(len(ordered), dtype=np.bool_)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return np.flatnonzero(first)

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from ukge.errors import ConfigError, DataError, Problem
 from ukge.graph.dataset import Dataset
+from ukge.graph.index import Ranges
 from ukge.graph.keys import Keys, contains, triple_keys
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids
@@ -41,19 +42,9 @@ class Ground:
     train: UncertainGraph
 
     @cached_property
-    def by_relation(self) -> npt.NDArray[np.int64]:
-        """The rows of train, ordered by relation."""
-        return np.argsort(self.train.relation, kind="stable")
-
-    @cached_property
-    def counts(self) -> npt.NDArray[np.int64]:
-        """How many training facts each relation has."""
-        return np.bincount(self.train.relation, minlength=self.train.n_relations).astype(np.int64)
-
-    @cached_property
-    def starts(self) -> npt.NDArray[np.int64]:
-        """Where the rows of each relation start in `by_relation`."""
-        return np.cumsum(self.counts) - self.counts
+    def by_relation(self) -> Ranges:
+        """The rows of train by relation."""
+        return Ranges.of(self.train.relation.astype(np.int64))
 
     @cached_property
     def ends(self) -> Ids:
@@ -62,9 +53,9 @@ class Ground:
 
     def fact_of(self, relation: Ids, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         """Return a random training row of each relation; −1 for a relation that train does not have."""
-        counts = self.counts[relation]
-        at = self.starts[relation] + rng.integers(0, np.maximum(counts, 1))
-        return np.where(counts > 0, self.by_relation[np.minimum(at, len(self.train) - 1)], _NONE)
+        begin, end = self.by_relation.find(relation.astype(np.int64))
+        at = begin + rng.integers(0, np.maximum(end - begin, 1))
+        return np.where(end > begin, self.by_relation.rows[at], _NONE)
 
     def tail_of(self, relation: Ids, rng: np.random.Generator) -> Ids:
         """Return the tail of a random training fact of each relation, either end of one without a direction."""
@@ -77,10 +68,11 @@ class Ground:
 
     def fact_of_another(self, relation: Ids, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         """Return a random training row of any relation but the given one; −1 where there is none."""
-        counts = len(self.train) - self.counts[relation]
-        at = rng.integers(0, np.maximum(counts, 1))
-        at = np.where(at >= self.starts[relation], at + self.counts[relation], at)
-        return np.where(counts > 0, self.by_relation[np.minimum(at, len(self.train) - 1)], _NONE)
+        begin, end = self.by_relation.find(relation.astype(np.int64))
+        others = len(self.train) - (end - begin)
+        at = rng.integers(0, np.maximum(others, 1))
+        at = np.where(at >= begin, at + (end - begin), at)
+        return np.where(others > 0, self.by_relation.rows[np.minimum(at, len(self.train) - 1)], _NONE)
 
     def entity_by_degree(self, n: int, rng: np.random.Generator) -> Ids:
         """Return `n` random ends of random training facts."""

@@ -203,10 +203,6 @@ class UncertainGraph:
         """Return one integer per fact, equal exactly where (h, r, t) are equal (see `ukge.graph.keys`)."""
         return triple_keys(self.head, self.relation, self.tail, self.n_entities, self.n_relations)
 
-    def inverse_keys(self) -> Keys:
-        """Return the keys of the inverse triples (t, r, h)."""
-        return triple_keys(self.tail, self.relation, self.head, self.n_entities, self.n_relations)
-
     @overload
     def facts(self, kind: Literal["arrow"] = "arrow", *, names: bool = True) -> pa.Table: ...
     @overload
