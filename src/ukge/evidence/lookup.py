@@ -8,8 +8,8 @@ import numpy as np
 
 from ukge.evidence.kernels import kernel, prange
 from ukge.graph.index import Ranges
-from ukge.graph.index import find as find_few
 from ukge.graph.keys import Keys
+from ukge.graph.keys import find as find_few
 from ukge.graph.queries import AnyIds, Places
 from ukge.graph.vocabulary import Ids
 
