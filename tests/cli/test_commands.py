@@ -13,8 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ukge.cli import app, main
-from ukge.cli.console import as_flag
-from ukge.cli.exit_codes import MEANING, ExitCode
+from ukge.cli.console import MEANING, ExitCode, as_flag
 from ukge.errors import UkgeError
 from ukge.graph.catalogue import open_dataset
 from ukge.graph.readers import read
@@ -112,7 +111,6 @@ def test_a_place_that_cannot_be_written_is_exit_code_2_too(facts: Path) -> None:
         ["data", "split", "facts.tsv", "--out", "cut", "--negatives", "no-such-kind"],
         ["data", "split", "facts.tsv", "--out", "cut", "--val", "0.9", "--test", "0.5"],
         ["data", "split", "facts.tsv", "--out", "facts.tsv"],
-        ["data", "generate", "--out", "world.tsv", "--noise", "7"],
     ],
     ids=" ".join,
 )

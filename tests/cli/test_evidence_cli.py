@@ -14,7 +14,7 @@ import pytest
 from tests.cli.asking import answered, on_a_terminal, refused
 from typer.testing import Result
 
-from ukge.errors import ConfigError, DataError, RunError
+from ukge.errors import DataError, RunError
 from ukge.evidence import Evidence
 from ukge.evidence.explain import top_reasons
 from ukge.graph.dataset import Dataset
@@ -70,7 +70,6 @@ def test_complete_prints_or_writes_unseen_facts(home: Path, dataset: Dataset, tm
     assert not again & {(each["head"], each["tail"]) for each in found}
     answered("complete", home / "run", *options, "--out", tmp_path / "new.graphml")
     assert [fact[:3] for fact in read(tmp_path / "new.graphml")] == triples
-    assert isinstance(refused("complete", home / "run", "--min-confidence", "7"), ConfigError)
     assert isinstance(refused("complete", home / "run", "--out", tmp_path / "new.xyz"), DataError)
 
 

@@ -103,5 +103,4 @@ def test_questions_that_are_none_are_refused(home: Path, dataset: Dataset) -> No
     assert isinstance(refused("rank", home / "run", fact.relation), ConfigError)
     both = ("--head", fact.head, "--tail", fact.tail)
     assert isinstance(refused("rank", home / "run", fact.relation, *both), ConfigError)
-    assert isinstance(refused("rank", home / "plain", fact.relation, "--head", fact.head, "-k", 0), ConfigError)
     assert isinstance(refused("rank", home / "run", fact.relation, "--head", "nobody"), DataError)

@@ -11,8 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ukge.cli import app
-from ukge.cli.console import as_flag
-from ukge.cli.exit_codes import ExitCode
+from ukge.cli.console import ExitCode, as_flag
 from ukge.errors import ConfigError, DataError, RunError
 from ukge.graph.synthetic import generate
 from ukge.graph.writers import write

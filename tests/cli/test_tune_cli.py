@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ukge.cli import app
-from ukge.cli.exit_codes import ExitCode
+from ukge.cli.console import ExitCode
 from ukge.errors import UkgeError
 from ukge.graph.synthetic import generate
 from ukge.graph.writers import write

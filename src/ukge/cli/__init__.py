@@ -12,8 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ukge._version import __version__
-from ukge.cli.console import as_flag, fail, note
-from ukge.cli.exit_codes import EPILOG, ExitCode
+from ukge.cli.console import EPILOG, ExitCode, as_flag, fail, note
 from ukge.errors import UkgeError, UkgeWarning
 
 if TYPE_CHECKING:
@@ -21,22 +20,34 @@ if TYPE_CHECKING:
 
 START, DATA, LEARN, ASK, JUDGE = "Begin here", "Data", "Learn", "Ask", "Judge"
 COMMANDS = {
-    **dict.fromkeys(("demo",), START),
-    **dict.fromkeys(("data", "audit"), DATA),
-    **dict.fromkeys(("train", "tune", "rules", "evidence"), LEARN),
-    **dict.fromkeys(("predict", "rank", "explain", "complete", "doubt", "fuse", "serve"), ASK),
-    **dict.fromkeys(("evaluate", "compare", "reproduce"), JUDGE),
+    "demo": ("demo", START),
+    "data": ("data", DATA),
+    "audit": ("data", DATA),
+    "train": ("train", LEARN),
+    "tune": ("tune", LEARN),
+    "rules": ("rules", LEARN),
+    "evidence": ("evidence", LEARN),
+    "predict": ("predict", ASK),
+    "rank": ("ask", ASK),
+    "explain": ("ask", ASK),
+    "complete": ("ask", ASK),
+    "doubt": ("ask", ASK),
+    "fuse": ("predict", ASK),
+    "serve": ("serve", ASK),
+    "evaluate": ("evaluate", JUDGE),
+    "compare": ("evaluate", JUDGE),
+    "reproduce": ("reproduce", JUDGE),
 }
-"""Commands by the panel of the help they stand in: the function of this name in the file of this name."""
-
-GROUPS = {"data": "app", "evidence": "evidence_app", "rules": "rules_app"}
-"""Files with several commands, and what they call them together."""
+"""The file that a command stands in, and its panel of the help; several commands together are called NAME_app there."""
 
 WITH_KNOBS = ("reproduce", "train", "tune")
 """Commands with a flag for every setting."""
 
-READS = ("audit", "train", "tune", "predict", "fuse")
-"""Commands with flags that say how their files of facts are read."""
+READS = {
+    **{name: {} for name in ("audit", "train", "tune", "predict", "fuse")},
+    "complete": {"relation": "exclude-relation", "panel": "How the files of --exclude are read"},
+}
+"""Commands with flags that say how their files of facts are read, and what is said otherwise there."""
 
 SETTINGS: dict[str, Any] = {"pretty_exceptions_enable": False, "rich_markup_mode": "rich"}
 
@@ -56,7 +67,7 @@ class Commands(TyperGroup):
             return None
         if not self._listing:
             return _command(cmd_name)
-        return TyperCommand(cmd_name, help=_help(cmd_name), rich_help_panel=COMMANDS[cmd_name])
+        return TyperCommand(cmd_name, help=_help(cmd_name), rich_help_panel=COMMANDS[cmd_name][1])
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """List the commands; of their flags nothing is told here, so these are not made."""
@@ -82,9 +93,9 @@ def _command(name: str) -> Any:
         alone = typer.Typer(add_completion=False, **SETTINGS)
         alone.command(name)(_with_flags(name, own))
         own = alone
-    from ukge.cli.help import reflow
-
-    reflow(own)
+    for each in own.registered_commands:  # paragraphs flow: line ends of the source are none on the screen
+        text = inspect.getdoc(each.callback) or ""
+        each.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
     command = typer.main.get_command(own)
     command.name = name
     return command
@@ -92,19 +103,12 @@ def _command(name: str) -> Any:
 
 def _with_flags(name: str, own: Any) -> Any:
     """Add the flags that several commands share: how files are read, and a flag for every setting."""
+    from ukge.cli.flags import with_knobs
     from ukge.cli.reading import with_reading
 
-    if name == "complete":
-        from ukge.cli.complete import EXCLUDED
-
-        own = with_reading(own, relation="exclude-relation", panel=EXCLUDED)
-    elif name in READS:
-        own = with_reading(own)
-    if name in WITH_KNOBS:
-        from ukge.cli.knobs import with_knobs
-
-        own = with_knobs(own)
-    return own
+    if name in READS:
+        own = with_reading(own, **READS[name])
+    return with_knobs(own) if name in WITH_KNOBS else own
 
 
 def _help(name: str) -> str | None:
@@ -114,7 +118,8 @@ def _help(name: str) -> str | None:
 
 def _loaded(name: str) -> Any:
     """Return the function of a command, or the group of commands of this name."""
-    return getattr(import_module(f"ukge.cli.{name}"), GROUPS.get(name, name))
+    file = import_module(f"ukge.cli.{COMMANDS[name][0]}")
+    return getattr(file, f"{name}_app", None) or getattr(file, name)
 
 
 def _tell_version(asked: bool) -> None:

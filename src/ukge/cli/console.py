@@ -1,4 +1,4 @@
-"""How the command line speaks: results to standard output, everything else to standard error."""
+"""How the command line speaks: results to standard output, everything else to standard error, and how it ends."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import ast
 import json
 import shlex
 import sys
+from enum import IntEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ukge.errors import UkgeError
@@ -28,6 +30,29 @@ OPTIONS = frozenset(
     | {"sources", "syntax"}
 )
 """Arguments of single formats, which have no flag of their own: they are given as --option NAME=VALUE."""
+
+
+class ExitCode(IntEnum):
+    """How a command ends, for the scripts that call it."""
+
+    OK = 0
+    FAILED = 1
+    MISTAKE = 2
+    DEAD = 3
+    INTERRUPTED = 130
+    PIPE = 141
+
+
+MEANING = {
+    ExitCode.OK: "all is well",
+    ExitCode.FAILED: "part of the work failed, or a fault of ukge's own",
+    ExitCode.MISTAKE: "a mistake in the command, a file or a setting; the message says what to do",
+    ExitCode.DEAD: "training ended, but the model learnt nothing",
+    ExitCode.INTERRUPTED: "stopped by Ctrl-C",
+    ExitCode.PIPE: "whoever read the output stopped reading",
+}
+
+EPILOG = "Exit codes: " + "; ".join(f"{code.value} {meaning}" for code, meaning in MEANING.items()) + "."
 
 
 def out() -> Console:
@@ -127,3 +152,11 @@ def _in_shell(value: str) -> str:
 def print_json(value: Any) -> None:
     """Print `value` as JSON to standard output, for another program to read."""
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, and the directories above it; until it is complete, the path holds what it held before."""
+    from ukge.storage.files import write_atomically
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, text.encode())

@@ -1,4 +1,4 @@
-"""`ukge data`: find, fetch, describe, convert, cut and make data."""
+"""`ukge data`: find, fetch, describe, convert, cut and make data; `ukge audit`: what is wrong with it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ukge.cli.console import note, out, plain_table, print_json, tell_leaks
-from ukge.cli.prepare import prepare
-from ukge.cli.reading import Data, Reading, Undirected, tell_undirected, undirected_said, with_reading
+from ukge.cli.console import err, note, out, plain_table, print_json, tell_leaks, write_text
+from ukge.cli.flags import AsJson, Data, EngineName, Seed, Undirected, real, whole
+from ukge.cli.reading import Reading, parse_columns, tell_undirected, undirected_said, with_reading
 
 if TYPE_CHECKING:
     from ukge.graph.dataset import Dataset
     from ukge.graph.uncertain import UncertainGraph
 
-app = typer.Typer(help="Find, fetch, describe, convert, cut and make data.", no_args_is_help=True, add_completion=False)
+data_app = typer.Typer(
+    help="Find, fetch, describe, convert, cut and make data.", no_args_is_help=True, add_completion=False
+)
 
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Input = Annotated[Path, typer.Argument(help="A file of facts.", metavar="IN")]
 Output = Annotated[Path, typer.Argument(help="The file to write; an old one is replaced.", metavar="OUT")]
 To = Annotated[
@@ -31,11 +32,14 @@ Aggregate = Annotated[
         "--aggregate", help="Make one fact of repeated triples: mean, max, noisy-or, last, error.", metavar="HOW"
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of every random choice.")]
+Val = Annotated[float, real("--val", help="Share of the facts to validate on.")]
+Test = Annotated[float, real("--test", help="Share of the facts to test on.")]
+Noise = Annotated[float, real("--noise", help="Deviation of what is observed from the truth.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what is in the directory.")]
 
 
-@app.command("list")
-def list_benchmarks(json: Json = False) -> None:
+@data_app.command("list")
+def list_benchmarks(json: AsJson = False) -> None:
     """List the benchmarks, and where on this machine each was found."""
     from ukge.graph.catalogue import BENCHMARKS, cache_directory, locate
 
@@ -58,9 +62,9 @@ def list_benchmarks(json: Json = False) -> None:
     note(f"benchmarks are fetched into {cache_directory()}")
 
 
-@app.command("get")
+@data_app.command("get")
 def get(
-    name: Annotated[str, typer.Argument(help="cn15k, nl27k or ppi5k.", metavar="NAME")], json: Json = False
+    name: Annotated[str, typer.Argument(help="cn15k, nl27k or ppi5k.", metavar="NAME")], json: AsJson = False
 ) -> None:
     """Fetch a benchmark unless it is here, and check that it is the real thing."""
     from ukge.graph.catalogue import load, locate
@@ -75,11 +79,11 @@ def get(
         note("this copy has no ranking queries: the authors publish them only as a pickle, which is not opened")
 
 
-@app.command("info")
+@data_app.command("info")
 @with_reading
 def info(
     data: Data,
-    json: Json = False,
+    json: AsJson = False,
     *,
     reading: Reading,
 ) -> None:
@@ -106,14 +110,14 @@ def info(
     out().print(shown)
 
 
-@app.command("convert")
+@data_app.command("convert")
 @with_reading
 def convert(
     source: Input,
     target: Output,
     to: To = None,
     aggregate: Aggregate = None,
-    json: Json = False,
+    json: AsJson = False,
     *,
     reading: Reading,
 ) -> None:
@@ -121,7 +125,7 @@ def convert(
     _write(_aggregated(reading.read(source), aggregate), target, to, json)
 
 
-@app.command("normalise")
+@data_app.command("normalise")
 @partial(with_reading, without=["normalise"])
 def normalise(
     source: Input,
@@ -135,7 +139,7 @@ def normalise(
         ),
     ],
     to: To = None,
-    json: Json = False,
+    json: AsJson = False,
     *,
     reading: Reading,
 ) -> None:
@@ -143,7 +147,7 @@ def normalise(
     _write(replace(reading, normalise=scale).read(source), target, to, json)
 
 
-@app.command("split")
+@data_app.command("split")
 @with_reading
 def split(
     source: Input,
@@ -153,8 +157,8 @@ def split(
             "--out", help="The directory to write, for ukge train; one with files needs --force.", metavar="DIR"
         ),
     ],
-    val: Annotated[float, typer.Option("--val", help="Fraction of validation facts.")] = 0.07,
-    test: Annotated[float, typer.Option("--test", help="Fraction of test facts.")] = 0.08,
+    val: Val = 0.07,
+    test: Test = 0.08,
     seed: Seed = 0,
     leak_safe: Annotated[
         bool,
@@ -168,10 +172,10 @@ def split(
             metavar="KIND",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the data set that is in the directory.")] = False,
+    force: Force = False,
     aggregate: Aggregate = None,
     undirected: Undirected = None,
-    json: Json = False,
+    json: AsJson = False,
     *,
     reading: Reading,
 ) -> None:
@@ -200,18 +204,18 @@ def split(
     tell_leaks(leaks, out())
 
 
-@app.command("generate")
+@data_app.command("generate")
 def generate(
     target: Annotated[
         Path,
         typer.Option("--out", help="The file to write; an old one is replaced.", metavar="FILE"),
     ],
-    entities: Annotated[int, typer.Option("--entities", help="How many entities.", min=1)] = 1_000,
-    facts: Annotated[int, typer.Option("--facts", help="How many facts.", min=1)] = 20_000,
-    noise: Annotated[float, typer.Option("--noise", help="Deviation of what is observed from the truth.")] = 0.05,
+    entities: Annotated[int, whole("--entities", help="How many entities.")] = 1_000,
+    facts: Annotated[int, whole("--facts", help="How many facts.", most=10**12)] = 20_000,
+    noise: Noise = 0.05,
     seed: Seed = 0,
     to: To = None,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Make a synthetic uncertain graph whose true confidences and rules are known."""
     from ukge.graph.synthetic import generate as generate_world
@@ -224,7 +228,72 @@ def generate(
         _write(generate_world(entities, facts, seed, noise).graph, target, to, json)
 
 
-app.command("prepare")(prepare)
+@data_app.command("prepare")
+def prepare(
+    source: Annotated[str, typer.Argument(help="Directory or bucket of Parquet files of facts.", metavar="SOURCE")],
+    directory: Annotated[
+        Path, typer.Argument(help="The directory to make; one that is there needs --force.", metavar="OUT")
+    ],
+    engine: EngineName = "duckdb",
+    val: Val = 0.01,
+    test: Test = 0.01,
+    seed: Seed = 0,
+    columns: Annotated[
+        str | None,
+        typer.Option("--columns", help="Which column is which: head=a,confidence=score.", metavar="ROLE=COL,…"),
+    ] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Number the names of a graph in many Parquet files and cut it, without holding it in memory.
+
+    What it makes is read by ukge train, by its ranks (--distributed) too.
+    """
+    from ukge.distributed.prepare import PrepareSettings
+    from ukge.distributed.prepare import prepare as run
+    from ukge.progress.bars import WorkProgress
+
+    settings = PrepareSettings(val, test, seed, parse_columns(columns) if columns else None)
+    with WorkProgress(err(), f"preparing {source}") as progress:
+        found = run(source, directory, settings, engine, overwrite=force, tell=progress.tell)
+    if as_json:
+        sizes = {"entities": found.n_entities, "relations": found.n_relations, "facts": dict(found.facts)}
+        print_json({"directory": str(directory), **sizes})
+        return
+    facts = ", ".join(f"{part} {n:,}" for part, n in found.facts.items())
+    out().print(f"{directory}: {found.n_entities:,} entities, {found.n_relations:,} relations; {facts}", markup=False)
+
+
+def audit(
+    data: Data,
+    json: AsJson = False,
+    html: Annotated[Path | None, typer.Option("--html", help="Also write it as one HTML page.", metavar="FILE")] = None,
+    leak_safe: Annotated[
+        bool, typer.Option("--leak-safe", help="Cut the data anew, leak-safe, and audit that.")
+    ] = False,
+    seed: Seed = 0,
+    undirected: Undirected = None,
+    *,
+    reading: Reading,
+) -> None:
+    """Find repeats, conflicts, leaks between parts, negative links that are facts, and what needs no model."""
+    from ukge.graph.audit import audit as audit_data
+    from ukge.graph.audit.rendering import as_page, as_text
+    from ukge.graph.undirected import undirected_graph
+
+    path = Path(data)
+    if path.is_file() and not leak_safe:
+        graph = undirected_graph(reading.read(path), undirected_said(undirected), tell_undirected)
+        found = audit_data(graph, name=path.name)
+    else:
+        found = audit_data(reading.open(data, seed=seed, leak_safe=leak_safe, undirected=undirected))
+    if html is not None:
+        write_text(html, as_page(found))
+        note(f"wrote {html}")
+    if json:
+        print_json(found.to_dict())
+    else:
+        out().print(as_text(found))
 
 
 def _aggregated(graph: UncertainGraph, how: str | None) -> UncertainGraph:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ukge.cli.console import out
-from ukge.cli.files import write_text
+from ukge.cli.console import out, write_text
+from ukge.cli.flags import Seed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,7 +39,7 @@ def demo(
             "--out", help="Where to put what the demo makes; what an earlier one made is replaced.", metavar="DIR"
         ),
     ] = Path("demo"),
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the synthetic world.")] = 0,
+    seed: Seed = 0,
 ) -> None:
     """Make a synthetic graph, audit two cuts of it, mine rules, train a model, judge it, ask it, write a report."""
     from ukge.graph.audit import audit

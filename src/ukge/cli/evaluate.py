@@ -1,4 +1,4 @@
-"""`ukge evaluate`: judge a run by a protocol, beside what needs no model."""
+"""`ukge evaluate` and `ukge compare`: runs judged by a protocol, beside what needs no model."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ukge.cli.console import as_flag, err, note, out, print_json
-from ukge.cli.opening import order_only
-from ukge.cli.results import RunData
+from ukge.cli.flags import AsJson, RunData, Seed, real, whole
+from ukge.cli.results import order_only
 from ukge.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
@@ -29,11 +29,9 @@ Protocol = Annotated[
 ]
 Tau = Annotated[
     float | None,
-    typer.Option("--tau", help="Confidence above which a fact is strong; the paper's on its graphs, else the run's."),
+    real("--tau", help="Confidence above which a fact is strong; the paper's on its graphs, else the run's."),
 ]
-Replicates = Annotated[int, typer.Option("--replicates", help="Bootstrap draws for the intervals; 0 for none.", min=0)]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of drawn negatives, queries and bootstrap.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
+Replicates = Annotated[int, whole("--replicates", help="Bootstrap draws for the intervals; 0 for none.", least=0)]
 
 
 def evaluate(
@@ -74,9 +72,9 @@ def evaluate(
         asked = [parse_query(each, opened.dataset) for each in query or ()]
     predictor = _evidence_of(opened, protocol) if evidence else opened.model
     name = f"{opened.name}/evidence" if evidence else opened.name
-    plan = prepared([opened], protocol, tau, seed)
+    plan = _prepared([opened], protocol, tau, seed)
     if not evidence:
-        plan = remarked(plan, {name: opened})
+        plan = _remarked(plan, {name: opened})
     judged = _judged(plan, {name: predictor}, replicates, seed)
     if as_json:
         print_json(judged.to_dict(as_flag))
@@ -87,7 +85,36 @@ def evaluate(
         note(f"wrote {page}")
 
 
-def prepared(runs: Sequence[OpenedRun], protocol: str, tau: float | None, seed: int) -> Plan:
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="Finished run directories.", metavar="RUN")],
+    protocol: Protocol = "paper",
+    data: RunData = None,
+    tau: Tau = None,
+    replicates: Replicates = 0,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Put runs side by side: rows are runs, columns metrics, the best in bold; each data set has a table of its own."""
+    from ukge.evaluation.tables import render
+    from ukge.runs.learnt import open_run
+
+    groups: dict[tuple[str, str], list[OpenedRun]] = {}
+    for path in dict.fromkeys(each.resolve() for each in runs):
+        opened = open_run(path, data)
+        groups.setdefault(opened.data_key, []).append(opened)
+    found = []
+    for group in groups.values():
+        named = _named(group)
+        plan = _remarked(_prepared(group, protocol, tau, seed), named)
+        found.append(_judged(plan, {name: each.model for name, each in named.items()}, replicates, seed))
+    if as_json:
+        print_json([each.to_dict(as_flag) for each in found])
+        return
+    for each in found:
+        out().print(render(each, as_flag))
+
+
+def _prepared(runs: Sequence[OpenedRun], protocol: str, tau: float | None, seed: int) -> Plan:
     """Return the protocol, prepared for the data set that the runs share."""
     from ukge.evaluation.evaluate import prepare
     from ukge.evaluation.protocols import Settings
@@ -101,16 +128,10 @@ def prepared(runs: Sequence[OpenedRun], protocol: str, tau: float | None, seed: 
     return prepare(runs[0].dataset, protocol, Settings(tau=own[0] if tau is None else tau, seed=seed))
 
 
-def remarked(plan: Plan, runs: Mapping[str, OpenedRun]) -> Plan:
+def _remarked(plan: Plan, runs: Mapping[str, OpenedRun]) -> Plan:
     """Return the plan with a note on each run that learnt an order: its errors are those of no confidences."""
     notes = [text for name, each in runs.items() for text in order_only(each.run.config, name)]
     return replace(plan, notes=(*plan.notes, *notes))
-
-
-def judge(plan: Plan, runs: Mapping[str, OpenedRun], replicates: int, seed: int) -> Evaluation:
-    """Return the tables of the runs, telling on a terminal whose turn it is."""
-    plan = remarked(plan, runs)
-    return _judged(plan, {name: each.model for name, each in runs.items()}, replicates, seed)
 
 
 def _evidence_of(opened: OpenedRun, protocol: str) -> Predictor:
@@ -138,3 +159,10 @@ def _judged(plan: Plan, predictors: Mapping[str, Predictor], replicates: int, se
             bootstrap=Bootstrap(replicates, seed=seed),
             tell=progress.tell,
         )
+
+
+def _named(group: Sequence[OpenedRun]) -> dict[str, OpenedRun]:
+    """Name runs by their directories, with as many of the directories above as it takes to tell them apart."""
+    paths = [each.run.path.resolve().parts for each in group]
+    length = next(n for n in range(1, max(map(len, paths)) + 1) if len({path[-n:] for path in paths}) == len(paths))
+    return {"/".join(path[-length:]): each for path, each in zip(paths, group, strict=True)}

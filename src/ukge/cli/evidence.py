@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ukge.cli.console import err, note, out, print_json
-from ukge.cli.results import RunData
+from ukge.cli.flags import AsJson, RunData, Seed, whole
 from ukge.errors import RunError
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ def fit(
         ),
     ] = None,
     data: RunData = None,
-    trees: Annotated[int, typer.Option("--trees", help="How many boosted trees each part has.", min=1)] = 200,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of negative links, folds and trees.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    trees: Annotated[int, whole("--trees", help="How many boosted trees each part has.", most=100_000)] = 200,
+    seed: Seed = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Learn how confident facts are from what the graph says of them and what trained runs believe.
 

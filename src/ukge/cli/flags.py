@@ -1,12 +1,127 @@
-"""Flags that many commands share: declared once, and put in the place of one parameter of a command."""
+"""Flags that commands share: each is declared once, with its help and the bounds of its number."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
 
-Command = Callable[..., None]
+import typer
+
+Command = Callable[..., Any]
+
+MOST = 2**31 - 1
+"""The largest count: of entities, answers, trees; ids have 32 bits."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """Reads a number from the command line: a whole or a real one, within bounds, of which it tells."""
+
+    kind: type[int] | type[float]
+    low: float
+    high: float
+    inside: bool = False
+    """Whether the bounds themselves are left out."""
+
+    @property
+    def __name__(self) -> str:
+        return self.kind.__name__
+
+    def __call__(self, text: str | float) -> int | float:
+        """Return the number; one that is none, or out of bounds, is a mistake of the user."""
+        words = str(text)
+        try:
+            value = self.kind(words)
+            fits = self.low < value < self.high if self.inside else self.low <= value <= self.high
+        except (ValueError, OverflowError):
+            fits = False
+        if not fits or "_" in words:
+            raise typer.BadParameter(f"{words!r} is not {self}.")
+        return value
+
+    def __str__(self) -> str:
+        kind = "a whole number" if self.kind is int else "a number"
+        first, second = ("between", "and") if self.inside else ("from", "to")
+        low, high = (f"{each:,}" if self.kind is int else f"{each:g}" for each in (self.low, self.high))
+        return f"{kind} {first} {low} {second} {high}"
+
+
+def whole(*names: str, help: str, least: int = 1, most: int = MOST) -> Any:  # noqa: A002
+    """Declare a flag that takes a whole number."""
+    return typer.Option(*names, help=help, parser=Number(int, least, most), metavar="N")
+
+
+def real(*names: str, help: str, low: float = 0.0, high: float = 1.0, inside: bool = False) -> Any:  # noqa: A002
+    """Declare a flag that takes a number; a share of something, if nothing else is said."""
+    return typer.Option(*names, help=help, parser=Number(float, low, high, inside), metavar="X")
+
+
+Seed = Annotated[int, whole("--seed", help="Seed of every random choice.", least=0, most=2**63 - 1)]
+Coverage = Annotated[float, real("--coverage", help="Share of facts whose interval is to hold them.", inside=True)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+Reasons = Annotated[bool, typer.Option("--reasons/--no-reasons", help="Whether to tell each one's top reason.")]
+Run = Annotated[Path, typer.Argument(help="A finished run; evidence, where it has some, judges.", metavar="RUN")]
+Relations = Annotated[
+    list[str] | None,
+    typer.Option("--relation", "-r", help="Only facts of this relation; may be repeated.", metavar="NAME"),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        help="Write to this file instead; an old one is replaced. .tsv, .csv, .jsonl (.gz or .zst may follow), "
+        ".parquet.",
+        metavar="FILE",
+        show_default=False,
+    ),
+]
+RunData = Annotated[
+    str | None,
+    typer.Option("--data", help="Where the facts are now that a run refers to; most runs keep theirs.", metavar="DIR"),
+]
+DATA: Any = typer.Argument(
+    help="A benchmark (cn15k, nl27k, ppi5k), 'synthetic', a directory of parts, or a file of facts.", metavar="DATA"
+)
+Data = Annotated[str, DATA]
+Undirected = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--undirected",
+        help="Relations without a direction, of which a fact and its mirror are one fact: names (repeated, or with "
+        "commas between), 'none', or 'auto', which finds them; auto if not said.",
+        metavar="NAMES",
+        show_default=False,
+    ),
+]
+LeakSafe = Annotated[bool, typer.Option("--leak-safe", help="Cut the data leak-safe; data that comes cut is cut anew.")]
+Model = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        help="ukge-rect, ukge-logi, ukge-n, ukge-p, transe, distmult, complex, urge or complex-all.",
+        metavar="NAME",
+    ),
+]
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", help="TOML file of settings; flags win over it.", metavar="FILE")
+]
+Preset = Annotated[str | None, typer.Option("--preset", help="'paper': the paper's settings for this model and data.")]
+EngineName = Annotated[
+    str, typer.Option("--engine", help="duckdb, spark, local[N] or spark://host:port.", metavar="NAME")
+]
+
+PANELS = {
+    "model": "Model",
+    "objective": "Objective",
+    "sampling": "Sampling",
+    "optimiser": "Optimiser",
+    "stopping": "Stopping",
+    "runtime": "Runtime",
+}
 
 
 def with_flags(
@@ -18,9 +133,9 @@ def with_flags(
     """Return a command with `flags` instead of its parameter `name`, which is what `gather` makes of their values."""
     own = [each for each in inspect.signature(command, eval_str=True).parameters.values() if each.name != name]
 
-    def run(**arguments: Any) -> None:
+    def run(**arguments: Any) -> Any:
         given = {flag.name: arguments.pop(flag.name) for flag in flags}
-        command(**arguments, **{name: gather(given)})
+        return command(**arguments, **{name: gather(given)})
 
     parameters = [*own, *flags]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -30,6 +145,21 @@ def with_flags(
     return run
 
 
-def flag(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:
-    """Return a parameter that a command takes by keyword."""
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+def flag(name: str, annotation: Any) -> inspect.Parameter:
+    """Return a parameter that a command takes by keyword, None if it is not given."""
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def with_knobs(command: Command) -> Command:
+    """Add a flag for every setting to a command that takes them as `settings`: those the user gave, by name."""
+    from ukge.settings.config import knobs
+
+    flags = []
+    for knob in knobs():
+        name = "--" + knob.name.replace("_", "-")
+        declared = f"{name}/--no-{name[2:]}" if knob.type is bool else name
+        text = f"{knob.help} (default {knob.default})"
+        option = typer.Option(declared, help=text, show_default=False, rich_help_panel=PANELS[knob.section])
+        kind: Any = knob.type | None
+        flags.append(flag(knob.name, Annotated[kind, option]))
+    return with_flags(command, "settings", flags, lambda given: {k: v for k, v in given.items() if v is not None})

@@ -1,8 +1,10 @@
-"""How files of facts are read: the same flags on every command that reads one."""
+"""How files of facts are read: the same flags on every command that reads one, and standard input as a file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +13,7 @@ import typer
 
 from ukge.cli.console import as_flag, note
 from ukge.cli.flags import Command, flag, with_flags
-from ukge.errors import ConfigError
+from ukge.errors import ConfigError, DataError, as_written
 
 if TYPE_CHECKING:
     from ukge.graph.dataset import Dataset
@@ -19,22 +21,7 @@ if TYPE_CHECKING:
     from ukge.graph.uncertain import UncertainGraph
     from ukge.graph.undirected import Undirected as UndirectedFacts
 
-Data = Annotated[
-    str,
-    typer.Argument(
-        help="A benchmark (cn15k, nl27k, ppi5k), 'synthetic', a directory of parts, or a file of facts.", metavar="DATA"
-    ),
-]
-Undirected = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--undirected",
-        help="Relations without a direction, of which a fact and its mirror are one fact: names (repeated, or with "
-        "commas between), 'none', or 'auto', which finds them; auto if not said.",
-        metavar="NAMES",
-        show_default=False,
-    ),
-]
+DASH = Path("-")
 PANEL = "How files of facts are read"
 HELP = {
     "format": ("NAME", "tsv, csv, parquet, jsonl, string, conceptnet, nell, rdf, …; else the extension says it."),
@@ -179,3 +166,28 @@ def parse_columns(text: str) -> dict[str, str | int]:
             )
         columns[role] = int(column) if column.isdecimal() else column
     return columns
+
+
+@contextmanager
+def file_of(path: Path, form: str | None) -> Iterator[Path]:
+    """Give the file of a path; `-` is standard input, whose format has to be said. Errors call it by its name.
+
+    Readers go through a file more than once, to say which line is wrong.
+    """
+    if path != DASH:
+        yield path
+        return
+    if form is None:
+        raise ConfigError("nothing says the format of standard input", hint="Give it, for example ‹format='tsv'›.")
+    import shutil
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory) / "standard-input"
+        with file.open("wb") as target:
+            shutil.copyfileobj(sys.stdin.buffer, target)
+        try:
+            yield file
+        except DataError as error:
+            what, hint = error.worded(as_written)
+            raise DataError(what.replace(str(file), "standard input"), count=error.count, hint=hint) from None

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ukge.cli.console import err, note, out, print_json
-from ukge.cli.exit_codes import ExitCode
-from ukge.cli.files import write_text
+from ukge.cli.console import ExitCode, err, note, out, print_json, write_text
+from ukge.cli.flags import AsJson, Quiet, whole
 
 GRAPHS = ("cn15k", "nl27k", "ppi5k")
 
@@ -24,7 +23,7 @@ def reproduce(
     models: Annotated[
         str, typer.Option("--models", help="Models, with commas; all eight of the paper if not given.", metavar="NAMES")
     ] = "",
-    seeds: Annotated[int, typer.Option("--seeds", help="Trainings of each model: seeds 0, 1, …", min=1)] = 3,
+    seeds: Annotated[int, whole("--seeds", help="Trainings of each model: seeds 0, 1, …", most=1000)] = 3,
     parts: Annotated[
         str,
         typer.Option(
@@ -48,8 +47,8 @@ def reproduce(
     training: Annotated[
         bool, typer.Option("--train/--no-train", help="Whether to train what is missing, or show what is there.")
     ] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
     *,
     settings: dict[str, Any],
 ) -> None:
@@ -58,7 +57,7 @@ def reproduce(
     It may be stopped at any moment: a second call goes on where the first was. The settings of a model are those of
     the repository; any given here changes them for all models.
     """
-    from ukge.cli.reproduce_progress import ReproductionProgress
+    from ukge.cli.progress import ReproductionProgress
     from ukge.reproduction.document import render
     from ukge.reproduction.page import page as as_page
     from ukge.reproduction.page import sections

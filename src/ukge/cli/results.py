@@ -1,39 +1,26 @@
-"""Results that are rows of facts: a table for people, tab-separated lines for a pipe, a file, or JSON."""
+"""Asking a run and handing out what it says: a table for people, tab-separated lines for a pipe, a file, or JSON.
+
+Nothing is loaded that the answer does not need.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from ukge.cli.console import note, out, print_json
+from ukge.cli.console import err, note, out, print_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
 
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        help="Write to this file instead; an old one is replaced. .tsv, .csv, .jsonl (.gz or .zst may follow), "
-        ".parquet.",
-        metavar="FILE",
-        show_default=False,
-    ),
-]
-RunData = Annotated[
-    str | None,
-    typer.Option("--data", help="Where the facts are now that a run refers to; most runs keep theirs.", metavar="DIR"),
-]
-Coverage = Annotated[
-    float, typer.Option("--coverage", help="Share of facts whose interval is to hold them.", metavar="SHARE")
-]
-Reasons = Annotated[bool, typer.Option("--reasons/--no-reasons", help="Whether to tell each one's top reason.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+    from ukge.asking import Predictor
+    from ukge.settings.config import Config
+
+BLAS = "scipy.linalg"
 
 
 def check_out(out_file: Path | None) -> None:
@@ -112,3 +99,60 @@ def _numbers(table: pa.Table, coverage: float | None) -> list[tuple[Callable[[di
     if "low" in table.column_names and coverage is not None:
         found.insert(1, (interval, f"{coverage:.0%}\ninterval"))
     return found
+
+
+@contextmanager
+def open_predictor(run: Path, console: Console | None = None) -> Iterator[Predictor]:
+    """Open a run to be asked; the first question on a machine has to wait for the compiler."""
+    from ukge.asking import Predictor
+    from ukge.evidence.kernels import before_compiler
+    from ukge.progress.bars import when_compiling
+
+    with ExitStack() as stack:
+
+        def ready() -> None:
+            _ready_kernels()
+            stack.enter_context(when_compiling(lambda said: (console or err()).print(said, style="dim")))
+
+        stack.enter_context(before_compiler(ready))
+        yield Predictor.open(run)
+
+
+def tell_of_judge(predictor: Predictor, run: Path) -> None:
+    """Say what the answers of a run without evidence are not."""
+    if predictor.evidence is not None:
+        return
+    for text in order_only(predictor.config, run):
+        note(text)
+    note(
+        f"{run} has no evidence: confidences are those of its model, bounds as wide as its errors on validation facts "
+        f"(ukge evidence fit {run} fits some)"
+    )
+
+
+def order_only(config: Config, run: Path | str) -> list[str]:
+    """Return a sentence on a model that learnt an order; nothing where it learnt confidences."""
+    if config.objective.learns_confidence:
+        return []
+    return [
+        f"{run} learnt an order, not confidences ({config.objective.loss} loss): its numbers compare facts and mean "
+        f"nothing else (ukge evidence fit {run} makes confidences of them)"
+    ]
+
+
+def _ready_kernels() -> None:
+    """Have Numba set itself up without SciPy's linear algebra, which it looks for in case a kernel multiplies matrices.
+
+    None of evidence does, and loading it takes as long as everything that is asked. Numba does so once and for all
+    kernels of a process, so this is for commands alone, whose process has no others.
+    """
+    modules: dict[str, Any] = sys.modules
+    if BLAS in modules:
+        return
+    modules[BLAS] = None  # an import of it fails
+    try:
+        from numba.core.registry import cpu_target
+
+        cpu_target.target_context.refresh()
+    finally:
+        del modules[BLAS]

@@ -8,17 +8,17 @@ from typing import Annotated
 import typer
 
 from ukge.cli.console import note
-from ukge.cli.results import RunData
+from ukge.cli.flags import Run, RunData, real, whole
 from ukge.errors import ConfigError
 
 HOST, PORT = "127.0.0.1", 8000
 
 
 def serve(
-    run: Annotated[Path, typer.Argument(help="A finished run directory.", metavar="RUN")],
+    run: Run,
     data: RunData = None,
     host: Annotated[str, typer.Option("--host", help="Address to listen on; any other needs a key.")] = HOST,
-    port: Annotated[int, typer.Option("--port", help="Port; 0 takes a free one.", min=0, max=65535)] = PORT,
+    port: Annotated[int, whole("--port", help="Port; 0 takes a free one.", least=0, most=65535)] = PORT,
     api_key_file: Annotated[
         Path | None,
         typer.Option("--api-key-file", help="File that holds the API key; else UKGE_API_KEY is read.", metavar="FILE"),
@@ -27,12 +27,12 @@ def serve(
         list[str] | None,
         typer.Option("--allow-host", help="A name by which browsers and programs reach the service.", metavar="NAME"),
     ] = None,
-    max_k: Annotated[int, typer.Option("--max-k", help="Answers that one request may ask for.", min=1)] = 1_000,
-    max_facts: Annotated[int, typer.Option("--max-facts", help="Facts in one request.", min=1)] = 1_000,
-    max_body: Annotated[int, typer.Option("--max-body", help="Bytes of a request's body.", min=1)] = 1 << 20,
-    time_limit: Annotated[float, typer.Option("--time-limit", help="Seconds for one request.", min=0.001)] = 10.0,
+    max_k: Annotated[int, whole("--max-k", help="Answers that one request may ask for.")] = 1_000,
+    max_facts: Annotated[int, whole("--max-facts", help="Facts in one request.")] = 1_000,
+    max_body: Annotated[int, whole("--max-body", help="Bytes of a request's body.")] = 1 << 20,
+    time_limit: Annotated[float, real("--time-limit", help="Seconds for one request.", low=0.001, high=86_400)] = 10.0,
     index_above: Annotated[
-        int, typer.Option("--index-above", help="With more entities, an approximate index answers.", min=0)
+        int, whole("--index-above", help="With more entities, an approximate index answers.", least=0)
     ] = 1_000_000,
     explorer: Annotated[bool, typer.Option("--explorer/--no-explorer", help="Whether / is a page for people.")] = True,
     watch: Annotated[

@@ -6,13 +6,13 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ukge.cli.console import as_flag, complain, err, note, out, print_json, tell_leaks
-from ukge.cli.exit_codes import ExitCode
-from ukge.cli.reading import Reading, Undirected, undirected_said
+from ukge.cli.console import ExitCode, as_flag, complain, err, note, out, print_json, tell_leaks
+from ukge.cli.flags import DATA, AsJson, ConfigFile, LeakSafe, Model, Preset, Quiet, Undirected
+from ukge.cli.reading import Reading, undirected_said
 from ukge.errors import CollapseWarning, ConfigError
 
 if TYPE_CHECKING:
@@ -23,41 +23,34 @@ if TYPE_CHECKING:
     from ukge.settings.config import Config
 
 
-MODELS = "ukge-rect, ukge-logi, ukge-n, ukge-p, transe, distmult, complex, urge or complex-all."
-
-
 def train(
-    data: str | None = typer.Argument(
-        None,
-        help="A benchmark (cn15k, nl27k, ppi5k), 'synthetic', a directory of parts, or a file of facts.",
-        metavar="DATA",
-    ),
-    model: str = typer.Option("ukge-rect", help=MODELS, metavar="NAME"),
-    out_dir: Path | None = typer.Option(
-        None, "--out", help="Run directory to make; runs/DATA-MODEL if not given.", metavar="DIR"
-    ),
-    config_file: Path | None = typer.Option(
-        None, "--config", help="TOML file of settings; flags win over it.", metavar="FILE"
-    ),
-    preset: str | None = typer.Option(None, help="'paper': the paper's settings for this model and data."),
-    resume: Path | None = typer.Option(None, help="Go on with an interrupted run.", metavar="RUN"),
-    rules: str = typer.Option(
-        "own",
-        help="Ground rules to learn from: own (those that come with the data), mined, none, a file of rules "
-        "(.psl, .rules, .txt, .json), or a file of rule heads with the value of their body as confidence.",
-    ),
-    leak_safe: bool = typer.Option(
-        False, "--leak-safe", help="Cut the data leak-safe; data that comes cut is cut anew."
-    ),
+    data: Annotated[str | None, DATA] = None,
+    model: Model = "ukge-rect",
+    out_dir: Annotated[
+        Path | None, typer.Option("--out", help="Run directory to make; runs/DATA-MODEL if not given.", metavar="DIR")
+    ] = None,
+    config_file: ConfigFile = None,
+    preset: Preset = None,
+    resume: Annotated[Path | None, typer.Option(help="Go on with an interrupted run.", metavar="RUN")] = None,
+    rules: Annotated[
+        str,
+        typer.Option(
+            help="Ground rules to learn from: own (those that come with the data), mined, none, a file of rules "
+            "(.psl, .rules, .txt, .json), or a file of rule heads with the value of their body as confidence."
+        ),
+    ] = "own",
+    leak_safe: LeakSafe = False,
     undirected: Undirected = None,
-    force: bool = typer.Option(False, "--force", help="Replace the run that is in the run directory."),
-    distributed: bool = typer.Option(
-        False,
-        "--distributed",
-        help="Train on the ranks that torchrun started: torchrun --nproc-per-node N --no-python ukge train …",
-    ),
-    as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
+    force: Annotated[bool, typer.Option("--force", help="Replace the run that is in the run directory.")] = False,
+    distributed: Annotated[
+        bool,
+        typer.Option(
+            "--distributed",
+            help="Train on the ranks that torchrun started: torchrun --nproc-per-node N --no-python ukge train …",
+        ),
+    ] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
     *,
     settings: dict[str, Any],
     reading: Reading,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ukge.cli.console import complain, err, out, plain_table, print_json
-from ukge.cli.exit_codes import ExitCode
-from ukge.cli.reading import Reading, Undirected
-from ukge.cli.train import MODELS, resolved
+from ukge.cli.console import ExitCode, complain, err, out, plain_table, print_json
+from ukge.cli.flags import AsJson, ConfigFile, Data, LeakSafe, Model, Preset, Quiet, Undirected, real, whole
+from ukge.cli.reading import Reading
+from ukge.cli.train import resolved
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -22,39 +22,37 @@ if TYPE_CHECKING:
 
 
 def tune(
-    data: str = typer.Argument(
-        ...,
-        help="A benchmark (cn15k, nl27k, ppi5k), 'synthetic', a directory of parts, or a file of facts.",
-        metavar="DATA",
-    ),
-    model: str = typer.Option("ukge-rect", help=MODELS, metavar="NAME"),
-    out_dir: Path | None = typer.Option(
-        None,
-        "--out",
-        help="Study directory; studies/DATA-MODEL if not given. A search that is there is continued.",
-        metavar="DIR",
-    ),
-    space: str = typer.Option(
-        "paper",
-        help="'paper': the paper's grid of lr, dim and batch size; 'wide': all that matters; "
-        "'near': what a dozen trials can search.",
-    ),
-    trials: int | None = typer.Option(
-        None, help="Trials in all; the whole grid, or 50 in the wide space, if not given."
-    ),
-    timeout: float | None = typer.Option(None, help="Begin no new trial after so many seconds."),
-    pruner: str = typer.Option("median", help="Which trials to give up early: median, halving or none."),
-    config_file: Path | None = typer.Option(
-        None, "--config", help="TOML file of settings that are not searched.", metavar="FILE"
-    ),
-    preset: str | None = typer.Option(None, help="'paper': the paper's settings for what is not searched."),
-    rules: str = typer.Option("own", help="Ground rules, as in `ukge train`: own, mined, none or a file."),
-    leak_safe: bool = typer.Option(
-        False, "--leak-safe", help="Cut the data leak-safe; data that comes cut is cut anew."
-    ),
+    data: Data,
+    model: Model = "ukge-rect",
+    out_dir: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            help="Study directory; studies/DATA-MODEL if not given. A search that is there is continued.",
+            metavar="DIR",
+        ),
+    ] = None,
+    space: Annotated[
+        str,
+        typer.Option(
+            help="'paper': the paper's grid of lr, dim and batch size; 'wide': all that matters; "
+            "'near': what a dozen trials can search."
+        ),
+    ] = "paper",
+    trials: Annotated[
+        int | None, whole("--trials", help="Trials in all; the whole grid, or 50 in the wide space, if not given.")
+    ] = None,
+    timeout: Annotated[
+        float | None, real("--timeout", help="Begin no new trial after so many seconds.", high=1e9)
+    ] = None,
+    pruner: Annotated[str, typer.Option(help="Which trials to give up early: median, halving or none.")] = "median",
+    config_file: ConfigFile = None,
+    preset: Preset = None,
+    rules: Annotated[str, typer.Option(help="Ground rules, as in `ukge train`: own, mined, none or a file.")] = "own",
+    leak_safe: LeakSafe = False,
     undirected: Undirected = None,
-    as_json: bool = typer.Option(False, "--json", help="Print the trials as JSON."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
+    as_json: AsJson = False,
+    quiet: Quiet = False,
     *,
     settings: dict[str, Any],
     reading: Reading,
@@ -64,7 +62,7 @@ def tune(
     The same command goes on with a search that was interrupted. The best settings are in best.toml, for
     `ukge train --config`.
     """
-    from ukge.cli.search_progress import SearchProgress
+    from ukge.cli.progress import SearchProgress
     from ukge.learning.tuning.tune import tune as search
 
     config = resolved(model, data, config_file, preset, settings)
