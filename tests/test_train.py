@@ -17,7 +17,6 @@ from ukge.graph.synthetic import generate
 from ukge.graph.uncertain import UncertainGraph
 from ukge.learning.data import from_heads, rules_for
 from ukge.learning.estimator import UKGE
-from ukge.learning.memory import estimate, refuse_if_too_large
 from ukge.learning.train import EpochEvent, train, training_data
 from ukge.logic.ground_rules import GroundRules
 from ukge.runs.directory import Run
@@ -211,19 +210,6 @@ def test_unknown_names_are_suggested(trained: tuple[UKGE, Path], dataset: Datase
         trained[0].predict([(name + "x", dataset.relations[0], name)])
     with pytest.raises(DataError, match="either a head or a tail"):
         trained[0].rank(name)
-
-
-def test_too_large_a_model_is_refused_before_it_is_made() -> None:
-    needed = estimate(Config().replace(dim=1000), n_entities=50_000_000, n_relations=10, n_facts=1000)
-    assert needed.parameters == 4 * (50_000_000 * 1000 + 10 * 1000)
-    with pytest.raises(ConfigError, match=r"training needs about .* GiB of memory, and 8\.0 GiB are free") as caught:
-        refuse_if_too_large(needed, available=8 * 2**30)
-    assert "rowwise-adagrad" in str(caught.value)
-    small = estimate(Config().replace(dim=8), n_entities=100, n_relations=2, n_facts=1000)
-    refuse_if_too_large(small, available=2**30)
-    exhaustive = estimate(Config().replace(sampler="exhaustive"), 1_000_000, 10, 1000)
-    with pytest.raises(ConfigError, match="negatives"):
-        refuse_if_too_large(exhaustive, available=4 * 2**30)
 
 
 def test_rule_heads_become_ground_rules(dataset: Dataset) -> None:

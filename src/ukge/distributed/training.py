@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import psutil
 import torch
 
 from ukge.distributed.engine import DistributedEngine
@@ -188,8 +187,7 @@ def _refuse_if_too_large(prepared: Prepared, config: Config, world: World) -> No
     """Refuse a training whose share of a rank is more than its share of this machine's free memory."""
     rows, facts = -(-prepared.n_entities // world.size), -(-prepared.facts["train"] // world.size)
     needed = estimate(config, rows, prepared.n_relations, facts)
-    free = psutil.virtual_memory().available // world.local_size
-    refuse_if_too_large(replace(needed, best=0), free)
+    refuse_if_too_large(replace(needed, best=0), world.local_size)
 
 
 def _share_of(rules: GroundRules, world: World) -> GroundRules:

@@ -16,6 +16,7 @@ from ukge.models.parameters import Floats, Parameters
 from ukge.runs.directory import Progress, Run
 from ukge.settings.config import Config
 from ukge.storage.arrays import map_arrays
+from ukge.storage.files import reserve, writing
 
 FOLDER = "tables"
 ROWS = 1 << 16
@@ -23,15 +24,21 @@ ROWS = 1 << 16
 
 
 def mapped_table(run: Run | None, name: str, shape: tuple[int, int]) -> Floats:
-    """Return a new table of zeros in a file of the run; only the rows that are used take memory, while they are."""
+    """Return a new table of zeros in a file of the run; only the rows that are used take memory, while they are.
+
+    Its room on the disk is taken at once.
+    """
     if run is None:
         raise ConfigError(
             "‹memory_map› keeps tables in files of a run directory, and there is none",
             hint="Say where: ‹out=DIR›.",
         )
-    folder = run.path / FOLDER
-    folder.mkdir(exist_ok=True)
-    table = np.memmap(folder / f"{name}.f32", np.float32, "w+", shape=shape)
+    file = run.path / FOLDER / f"{name}.f32"
+    with writing(file):
+        file.parent.mkdir(exist_ok=True)
+        with file.open("w+b") as handle:
+            reserve(handle, 4 * shape[0] * shape[1])
+    table = np.memmap(file, np.float32, "r+", shape=shape)
     if hasattr(mmap, "MADV_RANDOM"):
         # Read ahead, Linux keeps a file in pieces of up to 2 MB, and a change of one row writes a whole piece to disk.
         memory: mmap.mmap = vars(table)["_mmap"]
@@ -46,7 +53,7 @@ def copy_rows(source: Floats, target: Floats) -> None:
 
 
 class Mapped(InMemory):
-    """Keeps the best weights in a file too, and leaves the weights of a finished run in theirs."""
+    """Keeps the best weights in a file too, whose room is taken at the start, and leaves a finished run's in theirs."""
 
     def __init__(
         self,
@@ -58,6 +65,8 @@ class Mapped(InMemory):
     ) -> None:
         super().__init__(engine, config, run, None, undirected)
         self._path = run.path
+        rows, width = engine.parameters.entity.shape
+        self._room = mapped_table(run, "best", (rows, width))
         if best is not None:
             self._keep(best)
 
@@ -75,7 +84,6 @@ class Mapped(InMemory):
 
     def _keep(self, weights: Parameters) -> None:
         if self.best is None:
-            entity = mapped_table(self._run, "best", (len(weights.entity), weights.entity.shape[1]))
-            self.best = Parameters(entity, weights.relation.copy(), weights.link.copy())
+            self.best = Parameters(self._room, weights.relation.copy(), weights.link.copy())
         copy_rows(weights.entity, self.best.entity)
         self.best.relation[:], self.best.link[:] = weights.relation, weights.link

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import psutil
-
 from ukge.errors import ConfigError
 from ukge.models.scorers import scorers
 from ukge.settings.config import Config
+from ukge.storage.memory import free_memory
 
 FLOAT = 4
 MOMENTS = {"adam": 2.0, "lazy-adam": 2.0, "adagrad": 1.0, "rowwise-adagrad": 0.0}
@@ -50,14 +49,15 @@ def estimate(config: Config, n_entities: int, n_relations: int, n_facts: int, n_
     )
 
 
-def refuse_if_too_large(needed: MemoryEstimate, available: int | None = None) -> None:
-    """Raise `ConfigError` with a suggestion if the machine has less memory free than training needs."""
-    free = psutil.virtual_memory().available if available is None else available
+def refuse_if_too_large(needed: MemoryEstimate, processes: int = 1) -> None:
+    """Raise `ConfigError` with a suggestion if less memory is free than training needs in each of some processes."""
+    available, of = free_memory()
+    free = available // processes
     if needed.total <= free:
         return
     tables = needed.parameters + needed.optimiser + needed.best
     raise ConfigError(
-        f"training needs about {_size(needed.total)} of memory, and {_size(free)} are free "
+        f"training needs about {_size(needed.total)} of memory, and {_size(free)} of {of} are free "
         f"(weights {_size(needed.parameters)}, optimiser {_size(needed.optimiser)}, best weights {_size(needed.best)}, "
         f"facts {_size(needed.data)}, batch {_size(needed.batch)})",
         hint=(

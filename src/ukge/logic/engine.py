@@ -21,8 +21,12 @@ import pyarrow.parquet as pq
 
 from ukge.errors import ConfigError, DataError
 from ukge.storage.files import temporary_beside
+from ukge.storage.memory import MACHINE, free_memory
 
 LOOPBACK = "127.0.0.1"
+SHARE = 0.8
+"""How much of the free memory DuckDB may hold before it spills, as it takes of a machine by itself."""
+
 SPARK_MASTER = re.compile(r"spark://.+|local(-cluster)?(\[.+\])?")
 
 
@@ -97,8 +101,11 @@ class DuckDBEngine(Engine):
         super().__init__()
         self._spill = tempfile.mkdtemp(prefix="ukge-", dir=spill)
         settings: dict[str, Any] = {"temp_directory": self._spill, "preserve_insertion_order": False}
+        free = free_memory()
         if memory is not None:
             settings["memory_limit"] = memory
+        elif free.of != MACHINE:  # DuckDB takes its share of what the machine has, whatever this process may take
+            settings["memory_limit"] = f"{int(SHARE * free.bytes) >> 20}MiB"
         if threads is not None:
             settings["threads"] = threads
         try:

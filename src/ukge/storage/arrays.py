@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import RunError
-from ukge.storage.files import DAMAGED, replacing
+from ukge.storage.files import DAMAGED, replacing, reserve
 
 Arrays = dict[str, npt.NDArray[Any]]
 _SIZED = {f"{kind}{bits}": f"{kind[0].upper()}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
@@ -84,6 +84,7 @@ def save_arrays(
     header = json.dumps(entries, separators=(",", ":")).encode()
     header += b" " * (-len(header) % 8)
     with replacing(path) as handle:
+        reserve(handle, 8 + len(header) + end)
         handle.write(struct.pack("<Q", len(header)) + header)
         for name in order:
             handle.writelines(streams[name].bytes())

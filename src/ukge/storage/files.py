@@ -203,6 +203,23 @@ def _exchange(one: Path, other: Path) -> None:
     aside.rename(one)
 
 
+def reserve(handle: BinaryIO, size: int) -> None:
+    """Take the room that an open file will need, so that a disk too small is an error now.
+
+    A mapped file without it ends the process by a signal as soon as a page finds none. Where the system cannot, the
+    file is only made that long.
+    """
+    if size and hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(handle.fileno(), 0, size)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
+                raise
+        else:
+            return
+    os.ftruncate(handle.fileno(), size)
+
+
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file."""
     with path.open("rb") as handle:
