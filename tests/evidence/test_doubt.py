@@ -11,6 +11,7 @@ from ukge.errors import ConfigError, DataError
 from ukge.evidence import Evidence
 from ukge.evidence.doubt import SETTINGS, Judgement, _surprise, doubt, judge
 from ukge.evidence.features import Features
+from ukge.evidence.fitting import parts_of_facts
 from ukge.evidence.paths import PathRules
 from ukge.evidence.tables import Tables
 from ukge.graph.index import FactIndex
@@ -53,6 +54,22 @@ def test_replaced_confidences_come_first(
 ) -> None:
     worst = np.argsort(-judged[1].surprise)[: len(chosen)]
     assert np.isin(worst, chosen).mean() > 0.6
+
+
+def test_a_fact_said_again_is_judged_by_other_facts_alone() -> None:
+    """Confidences that nothing but the repeat of a row tells cannot be expected."""
+    rng = np.random.default_rng(3)
+    keys = rng.permutation(60 * 60)[:600]
+    head, tail, confidence = (np.tile(column, 2) for column in (keys // 60, keys % 60 + 60, rng.random(600)))
+    names, relations = Vocabulary([f"e{i}" for i in range(120)]), Vocabulary(["r"], kind="relation")
+    graph = UncertainGraph.from_ids(head, np.zeros(1200, np.int32), tail, confidence, names, relations)
+    index = FactIndex(graph)
+    part = parts_of_facts(index, 5, np.random.default_rng(0))
+    assert (part[:600] == part[600:]).all()
+    assert np.bincount(part).min() > 150
+    rules = PathRules.of([], Prior(0.5, 1.0), 0.5, relations)
+    expected = judge(Features.of(index, Tables.of(index), rules, ()), QUICK).expected
+    assert abs(np.corrcoef(expected, confidence)[0, 1]) < 0.3
 
 
 def test_a_small_difference_contradicts_an_exact_copy_but_not_a_vague_one() -> None:

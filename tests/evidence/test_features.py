@@ -312,3 +312,16 @@ def test_no_reason_quotes_the_fact_itself_nor_its_mirror() -> None:
         assert quoted.isdisjoint({("a", "r", "b"), ("b", "r", "a")})
         assert quoted <= {fact[:3] for fact in graph}
         assert not any("itself" in reason.sentence or reason.kind in ("inverse", "repeat") for reason in reasons)
+        asked = [reason.sentence for reason in reasons if "query" in reason.kind]
+        assert len(asked) == 2
+        assert not any(word in sentence for sentence in asked for word in ("head", "tail"))
+
+
+def test_reasons_say_head_and_tail_only_where_there_are_some() -> None:
+    for undirected in ((), ("r",)):
+        graph = world([(0, 0, 1, 0.8), (1, 0, 2, 0.6), (0, 0, 3, 0.9)], undirected)
+        features = features_of(graph, backbones=(some_backbone(1),))
+        batch = FactBatch.of(np.array([4]), np.array([0]), np.array([5]))
+        said = " ".join(each.sentence for each in witness(features, batch, 0, features.columns(*batch)).reasons({}))
+        assert ("as head" in said) == (not undirected)
+        assert ("no other entity to compare" in said) == bool(undirected)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ukge.cli.console import err, note, out, plain_table, print_json, tell_leaks, write_text
+from ukge.cli.console import as_flag, err, note, out, plain_table, print_json, tell_leaks, write_text
 from ukge.cli.flags import AsJson, Data, EngineName, Seed, Undirected, real, whole
 from ukge.cli.reading import Reading, parse_columns, tell_undirected, undirected_said, with_reading
 
@@ -291,9 +291,9 @@ def audit(
         write_text(html, as_page(found))
         note(f"wrote {html}")
     if json:
-        print_json(found.to_dict())
+        print_json(found.to_dict(as_flag))
     else:
-        out().print(as_text(found))
+        out().print(as_text(found, as_flag))
 
 
 def _aggregated(graph: UncertainGraph, how: str | None) -> UncertainGraph:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ukge.cli.console import out, write_text
+from ukge.cli.console import as_flag, out, write_text
 from ukge.cli.flags import Seed
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def _audit(console: Console, dataset: Dataset, directory: Path) -> None:
     from ukge.graph.audit.rendering import as_page
 
     found = audit(dataset)
-    for line in found.headlines():
+    for line in found.headlines(as_flag):
         _say(console, line, bullet="• ")
     page = directory / f"audit-{dataset.name}.html"
     write_text(page, as_page(found))

@@ -11,6 +11,7 @@ from ukge.errors import ConfigError
 from ukge.evaluation.tasks import Predictor
 from ukge.graph.dataset import Dataset
 from ukge.graph.index import FactIndex
+from ukge.graph.keys import times_before
 from ukge.graph.queries import Answers, Queries
 
 SHOWN = 5
@@ -69,7 +70,7 @@ def informative_queries(dataset: Dataset, n: int = CASES) -> list[tuple[int, int
     spread = _spread(known, size)
     order = readable[np.lexsort((-spread[readable], -np.minimum(held_out, 3)[readable]))]
     frequency = np.bincount(dataset.test.relation, minlength=len(dataset.relations))
-    nth = _occurrence(queries.relation[order])
+    nth = times_before(queries.relation[order])
     chosen = order[np.lexsort((-frequency[queries.relation[order]], nth))][:n]
     return [(int(queries.given[q]), int(queries.relation[q])) for q in chosen]
 
@@ -125,12 +126,3 @@ def _spread(known: Answers, size: np.ndarray) -> np.ndarray:
     mean = np.bincount(known.query, weights=known.confidence, minlength=len(size)) / count
     square = np.bincount(known.query, weights=known.confidence**2, minlength=len(size)) / count
     return np.asarray(np.sqrt(np.maximum(square - mean**2, 0.0)))
-
-
-def _occurrence(values: np.ndarray) -> np.ndarray:
-    """Return how often each value occurred before."""
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
-    nth = np.empty(len(values), dtype=np.int64)
-    nth[order] = np.arange(len(values)) - np.searchsorted(ordered, ordered)
-    return nth

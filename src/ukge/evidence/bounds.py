@@ -20,6 +20,7 @@ import numpy.typing as npt
 from ukge.errors import ConfigError, UkgeWarning
 from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.trees import Floats, Matrix, Trees, grow
+from ukge.graph.keys import find
 
 By = Literal["band", "relation", "all"]
 KINDS: tuple[By, ...] = ("band", "relation", "all")
@@ -149,15 +150,13 @@ def error_quantiles(
     the share still holds.
     """
     known = np.unique(category)
-    reach = np.full(len(known) + 1, np.inf)  # the last is that of categories without errors
+    reach = np.full(len(known) + 1, np.inf)  # the last, at −1, is that of categories without errors
     for number, each in enumerate(known):
         own = error[category == each]
         rank = int((1.0 - coverage) * (len(own) + 1))
         if rank > 0:
             reach[number] = np.partition(own, len(own) - rank)[len(own) - rank]
-    place = np.searchsorted(known, asked)
-    found = np.append(known, 0)[place] == asked
-    return reach[np.where(found & (place < len(known)), place, len(known))]
+    return reach[find(known, asked)]
 
 
 def _expected(difficulty: tuple[Trees, ...], columns: Matrix, fold: npt.NDArray[np.int64]) -> Floats:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from ukge.errors import ConfigError, DataError
 from ukge.evidence.features import Features
-from ukge.evidence.fitting import out_of_fold_columns
+from ukge.evidence.fitting import out_of_fold_columns, parts_of_facts
 from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.trees import Floats, Matrix, grow
 from ukge.progress.steps import Steps, Tell
@@ -137,7 +137,7 @@ def judge(features: Features, settings: EvidenceSettings = SETTINGS, tell: Tell 
     graph = features.index.graph
     if len(graph) < FEWEST:
         raise DataError(f"{len(graph)} observed facts are too few to doubt one of them", hint=f"It takes {FEWEST}.")
-    part = np.random.default_rng(settings.seed).permutation(len(graph)) % PARTS
+    part = parts_of_facts(features.index, PARTS, np.random.default_rng(settings.seed))
     steps = Steps(tell, STEPS)
     steps.begin(GATHER)
     names, columns = out_of_fold_columns(features, part, steps.within)

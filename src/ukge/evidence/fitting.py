@@ -171,6 +171,12 @@ def out_of_fold_columns(
     return names, found
 
 
+def parts_of_facts(index: FactIndex, parts: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Return the part of each row, at random; rows of one fact are in one part, so that no repeat judges another."""
+    part: npt.NDArray[np.int64] = rng.permutation(len(index.graph)) % parts
+    return part[index.triples.first[index.fact[: len(index.graph)]]]
+
+
 def with_expectation(
     features: Features, settings: EvidenceSettings, on_share: Callable[[float], None] = lambda _: None
 ) -> Features:
@@ -183,7 +189,7 @@ def with_expectation(
     if settings.expectation_trees == 0 or len(graph) < PARTS:
         return features
     rng = np.random.default_rng(settings.seed)
-    part = rng.permutation(len(graph)) % PARTS
+    part = parts_of_facts(features.index, PARTS, rng)
     alone = replace(features, backbones=(), expectation=None)
     _, columns = out_of_fold_columns(alone, part, lambda share: on_share(share / 2))
     rows = np.sort(rng.permutation(len(graph))[:MOST])

@@ -21,7 +21,7 @@ from torch import Tensor
 from ukge.errors import DataError
 from ukge.evidence.backbones import Backbone
 from ukge.evidence.tables import Tables
-from ukge.graph.index import FactIndex
+from ukge.graph.index import FactIndex, Ranges
 from ukge.graph.queries import Floats
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.graph.vocabulary import Ids, Vocabulary
@@ -156,14 +156,10 @@ def _solve(parameters: Parameters, scorer: Scorer, link: Link, lessons: Lessons,
     entity, kinds = torch.from_numpy(parameters.entity), torch.from_numpy(parameters.relation)
     mean = parameters.entity[n_old].astype(np.float64)
     ends = [(lessons.head, lessons.tail), (lessons.tail, lessons.head)]
-    order = [np.argsort(own, kind="stable") for own, _ in ends]
-    own = [column[rows] for (column, _), rows in zip(ends, order, strict=True)]
+    by_end = [Ranges.of(own.astype(np.int64)) for own, _ in ends]
     for _ in range(SWEEPS):
         for new in range(n_old, len(parameters.entity)):
-            found = [
-                rows[np.searchsorted(sorted_own, new) : np.searchsorted(sorted_own, new + 1)]
-                for rows, sorted_own in zip(order, own, strict=True)
-            ]
+            found = [rows.of_key(new) for rows in by_end]
             # A fact of an entity with itself is not linear in its vector.
             as_head, as_tail = (rows[lessons.head[rows] != lessons.tail[rows]] for rows in found)
             rows = np.concatenate([as_head, as_tail])

@@ -233,13 +233,12 @@ class Witness:
         """What is known of (h, r, ?) if `side` is "tail", else of (?, r, t)."""
         rows = self._answers(side)
         given = self._names[0] if side == "tail" else self._names[2]
-        place = "head" if side == "tail" else "tail"
         if not rows:
-            return f"No known fact of {self._names[1]} has {given} as its {place}.", ()
+            return f"No other fact of {self._names[1]} with {given}{self._as(side)} is known.", ()
         surest = sorted(rows, key=lambda row: -self._index.confidence[row])
         mean = float(np.mean(self._index.confidence[rows]))
         known = _count(len(rows), "known fact")
-        said = f"{known} of {self._names[1]} with {given} as {place}: confidence {mean:.2f} on average."
+        said = f"{known} of {self._names[1]} with {given}{self._as(side)}: confidence {mean:.2f} on average."
         return said, self._quote(surest[:SHOWN])
 
     def _answers(self, side: Side, most: int | None = None) -> list[int]:
@@ -255,7 +254,8 @@ class Witness:
         asked, column = (self._tail, index.tail) if side == "tail" else (self._head, index.head)
         rows = self._answers(side, MOST)
         if not rows:
-            return f"There is no other {side} to compare {self._name(side)} with.", ()
+            kind = "entity" if self._undirected else side
+            return f"There is no other {kind} to compare {self._name(side)} with.", ()
         likeness = backbone.directions_of(column[rows]) @ backbone.directions_of(np.array([asked]))[0]
         nearest = int(np.argmax(likeness))
         facts = self._quote([rows[nearest]])
@@ -264,13 +264,24 @@ class Witness:
         other = index.graph.entities[int(column[rows[nearest]])]
         return f"{self._name(side)} is like {other} (similarity {likeness[nearest]:.2f}): {_said(facts[0])}.", facts
 
+    def _as(self, side: Side) -> str:
+        """Say at which end the entity of a query stands, where that means something."""
+        if self._undirected:
+            return ""
+        return " as head" if side == "tail" else " as tail"
+
+    @property
+    def _undirected(self) -> bool:
+        return bool(self._index.graph.undirected_relations[self._relation])
+
     def _name(self, side: str) -> str:
         return self._names[0] if side == "head" else self._names[2]
 
     def _entity(self, side: str) -> tuple[str, tuple[Fact, ...]]:
         n, mean = int(self._values[f"{side}_facts"]), self._values[f"{side}_confidence"]
         sure = f": confidence {mean:.2f} on average" if n else ""
-        return f"{self._name(side)} is the {side} of {_count(n, 'known fact')}{sure}.", ()
+        place = "in" if self._index.graph.undirected_relations.all() else f"the {side} of"
+        return f"{self._name(side)} is {place} {_count(n, 'known fact')}{sure}.", ()
 
     def _of_relation(self) -> tuple[str, tuple[Fact, ...]]:
         n, mean = int(self._values["relation_facts"]), self._values["relation_confidence"]

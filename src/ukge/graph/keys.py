@@ -66,3 +66,12 @@ def starts(ordered: Keys) -> Keys:
     first = np.ones(len(ordered), dtype=np.bool_)
     first[1:] = ordered[1:] != ordered[:-1]
     return np.flatnonzero(first)
+
+
+def times_before(values: npt.NDArray[np.integer]) -> Keys:
+    """Return how often each value occurred before."""
+    order = stable_order(values.astype(np.int64))
+    ordered = values[order]
+    nth = np.empty(len(values), dtype=np.int64)
+    nth[order] = np.arange(len(values)) - np.searchsorted(ordered, ordered)
+    return nth

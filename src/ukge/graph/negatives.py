@@ -23,7 +23,7 @@ import numpy.typing as npt
 from ukge.errors import ConfigError, DataError, Problem
 from ukge.graph.dataset import Dataset
 from ukge.graph.index import Ranges
-from ukge.graph.keys import Keys, contains, triple_keys
+from ukge.graph.keys import Keys, contains, times_before, triple_keys
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids
 from ukge.registry import Registry
@@ -214,14 +214,10 @@ def _pair_up(
     left: npt.NDArray[np.integer], right: npt.NDArray[np.integer]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return places in `left` and `right` that pair the k-th of each value with the k-th of the same value."""
-    sides = []
-    for values in (left, right):
-        order = np.argsort(values, kind="stable")
-        ordered = values[order].astype(np.int64)
-        nth = np.arange(len(values)) - np.searchsorted(ordered, ordered)
-        sides.append((order, ordered * (len(left) + len(right) + 1) + nth))
-    _, at_left, at_right = np.intersect1d(sides[0][1], sides[1][1], assume_unique=True, return_indices=True)
-    return sides[0][0][at_left], sides[1][0][at_right]
+    most = len(left) + len(right) + 1
+    keys = [each.astype(np.int64) * most + times_before(each) for each in (left, right)]
+    _, at_left, at_right = np.intersect1d(keys[0], keys[1], assume_unique=True, return_indices=True)
+    return at_left, at_right
 
 
 def _take(column: Ids, rows: npt.NDArray[np.int64]) -> Ids:

@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ukge.errors import Wording, in_python
 from ukge.graph.audit.leaks import Twin, percent
 from ukge.graph.audit.negatives import Negatives
 from ukge.graph.audit.report import Audit, sizes
@@ -20,9 +21,9 @@ HEIGHT = 6
 RELATIONS_SHOWN, RELATIONS_ON_PAGE = 10, 25
 
 
-def as_text(found: Audit) -> RenderableType:
+def as_text(found: Audit, wording: Wording = in_python) -> RenderableType:
     """Return the audit as something a Rich console can print."""
-    return Group(*_blocks(found))
+    return Group(*_blocks(found, wording))
 
 
 def as_page(found: Audit) -> str:
@@ -31,10 +32,10 @@ def as_page(found: Audit) -> str:
     return fill("audit.html", found=found, percent=percent, histogram=pictures.histogram, **shown)
 
 
-def _blocks(found: Audit) -> Iterator[RenderableType]:
+def _blocks(found: Audit, wording: Wording) -> Iterator[RenderableType]:
     yield Text.assemble((f"Audit of {found.name}", "bold"), f"   {', '.join(sizes(found))}\n")
-    if found.headlines():
-        yield _headlines(found)
+    if headlines := found.headlines(wording):
+        yield _headlines(headlines)
     yield _parts(found)
     yield histogram(found.whole)
     if found.twins:
@@ -51,9 +52,9 @@ def _blocks(found: Audit) -> Iterator[RenderableType]:
         yield _baselines(found)
 
 
-def _headlines(found: Audit) -> Table:
+def _headlines(lines: Sequence[str]) -> Table:
     grid = Table.grid(padding=(0, 1))
-    for line in found.headlines():
+    for line in lines:
         grid.add_row("•", Text(line))
     grid.add_row("")
     return grid

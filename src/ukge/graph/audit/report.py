@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ukge.errors import Wording, in_python, worded
 from ukge.graph.audit.baselines import CONSTANT, Baseline, trivial_baselines
 from ukge.graph.audit.leaks import Twin, Twins, find_twins, percent
 from ukge.graph.audit.negatives import Negatives, examine_negatives
@@ -42,21 +43,21 @@ class Audit:
     symmetry: tuple[Symmetry, ...]
     baselines: tuple[Baseline, ...]
 
-    def headlines(self) -> tuple[str, ...]:
-        """Return what matters most as short sentences, the gravest first."""
+    def headlines(self, wording: Wording = in_python) -> tuple[str, ...]:
+        """Return what matters most as short sentences, the gravest first, in the words of a surface."""
         return (
             *_leaks(self),
             *_false_negatives(self),
             *_repeats(self),
             *_baselines(self),
-            *_symmetry(self),
+            *(worded(line, wording) for line in _symmetry(self)),
             *_confidences(self),
             *_unused(self),
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, wording: Wording = in_python) -> dict[str, Any]:
         """Return the audit as plain values that JSON can hold, with its headlines."""
-        return {"headlines": list(self.headlines()), **asdict(self)}
+        return {"headlines": list(self.headlines(wording)), **asdict(self)}
 
 
 def audit(data: Dataset | UncertainGraph, *, name: str | None = None) -> Audit:
@@ -177,7 +178,7 @@ def _symmetry(found: Audit) -> Iterator[str]:
     if perhaps:
         yield (
             f"{_some(perhaps)}: the same entities are heads and tails, and no fact has its mirror. If there is no "
-            f"direction, say so: --undirected {perhaps[0]}"
+            f"direction, say so: ‹undirected={perhaps[0]}›"
         )
     symmetric = [each for each in found.symmetry if each.share >= 0.9 and each.facts >= 10 and not each.undirected]
     if symmetric:
