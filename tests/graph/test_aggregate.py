@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ukge.errors import ConfigError, DataError
-from ukge.graph.aggregate import AGGREGATIONS, Conflict, aggregate, conflicts
+from ukge.graph.aggregate import AGGREGATIONS, aggregate
 from ukge.graph.uncertain import UncertainGraph
 
 Row = tuple[str, str, str, float, str | None]
@@ -77,19 +77,16 @@ def test_unknown_aggregation_lists_the_known(graph: UncertainGraph) -> None:
         aggregate(graph, "median")
 
 
-def test_conflicts_by_name_widest_first() -> None:
-    graph = UncertainGraph.from_facts([*FACTS, ("a", "r", "b", 0.1, None), ("b", "s", "c", 0.4, None)])
-    found = conflicts(graph)
-    assert found == [Conflict("a", "r", "b", 0.1, 0.9, 2), Conflict("b", "r", "c", 0.2, 0.8, 3)]
-    assert conflicts(graph, threshold=0.7) == found[:1]
-    assert conflicts(graph, threshold=0.9) == []
+def test_facts_whose_rows_disagree() -> None:
+    done = aggregate(UncertainGraph.from_facts([*FACTS, ("a", "r", "b", 0.1, None), ("b", "s", "c", 0.4, None)]))
+    assert [fact[:3] for fact in done.graph[done.spread > 0]] == [("b", "r", "c"), ("a", "r", "b")]
+    assert [fact[:3] for fact in done.graph[done.spread > 0.7]] == [("a", "r", "b")]
 
 
 def test_no_facts_are_no_problem() -> None:
     empty = UncertainGraph.from_facts([])
     for how in AGGREGATIONS:
         assert len(aggregate(empty, how).graph) == 0
-    assert conflicts(empty) == []
 
 
 @settings(deadline=None, max_examples=60)

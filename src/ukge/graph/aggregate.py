@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -114,7 +113,7 @@ class Aggregated:
     """A graph without repeated triples, and for each of its facts what the repeats were like.
 
     `repeats` counts the rows of each fact, `spread` is their largest minus their smallest confidence, `deviation` the
-    standard deviation (0 for a single row).
+    standard deviation (0 for a single row). `graph[spread > 0]` are the facts whose rows disagree.
     """
 
     graph: UncertainGraph
@@ -126,17 +125,6 @@ class Aggregated:
     def removed(self) -> int:
         """How many rows went into another one."""
         return int(self.repeats.sum()) - len(self.graph)
-
-
-class Conflict(NamedTuple):
-    """A repeated triple whose rows do not agree."""
-
-    head: str
-    relation: str
-    tail: str
-    lowest: float
-    highest: float
-    repeats: int
 
 
 def aggregate(graph: UncertainGraph, how: str = "mean") -> Aggregated:
@@ -163,21 +151,6 @@ def aggregate(graph: UncertainGraph, how: str = "mean") -> Aggregated:
         source=_joined_sources(repeats),
     )
     return Aggregated(merged, repeats.counts, highest - lowest, np.where(highest == lowest, 0.0, deviation))
-
-
-def conflicts(graph: UncertainGraph, threshold: float = 0.0) -> list[Conflict]:
-    """Return the repeated triples whose confidences differ by more than `threshold`, the widest gap first."""
-    repeats = Repeats.of(graph)
-    lowest, highest = _bounds(repeats)
-    gap = highest - lowest
-    found = np.flatnonzero(gap > threshold)
-    found = found[np.argsort(-gap[found], kind="stable")]
-    first = repeats.first[found]
-    names = graph[first].facts("numpy")
-    rows = zip(
-        names.head, names.relation, names.tail, lowest[found], highest[found], repeats.counts[found], strict=True
-    )
-    return [Conflict(h, r, t, float(low), float(high), int(count)) for h, r, t, low, high, count in rows]
 
 
 def _bounds(repeats: Repeats) -> tuple[Confidences, Confidences]:
