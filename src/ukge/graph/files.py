@@ -6,14 +6,71 @@ import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
+import zstandard
 
 from ukge.errors import DataError
 from ukge.storage.files import replacing_path
 
 COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
+LONGEST = 1 << 20
+"""Bytes of a line, a record over several lines, a tag or a text: no fact is longer, and a few megabytes that unpack to
+gigabytes of zeros must end as an error, not in all of memory."""
+
+TOO_LONG = f"longer than {LONGEST:,} bytes, or as many blank lines: no fact is"
+
+
+class TooLongError(ValueError):
+    """A line is longer than `LONGEST`, or so many are blank. Whoever counts lines says which."""
+
+
+class CheckedLines(io.RawIOBase):
+    """Passes bytes on as long as no line is longer than `LONGEST`; all lines before such a one are passed on."""
+
+    def __init__(self, stream: pa.NativeFile) -> None:
+        self._stream = stream
+        self._open = 0  # bytes since the last line end
+        self._failed = False
+
+    def readable(self) -> bool:
+        """Return that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read up to as many bytes as the buffer holds."""
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def read(self, size: int = -1) -> bytes:
+        """Read up to so many bytes."""
+        if self._failed:
+            raise TooLongError
+        data: bytes = self._stream.read(size if size >= 0 else None)
+        start = 0
+        while len(data) - start > LONGEST - self._open:
+            end = _line_end(data, start, start + LONGEST - self._open + 1)
+            if end < 0:
+                self._failed = True
+                if start == 0:
+                    raise TooLongError
+                return data[:start]
+            start, self._open = end + 1, 0
+        last = _line_end(data, start, len(data))
+        self._open = self._open + len(data) - start if last < 0 else len(data) - last - 1
+        return data
+
+    def close(self) -> None:
+        """Close the file beneath."""
+        self._stream.close()
+        super().close()
+
+
+def _line_end(data: bytes, start: int, end: int) -> int:
+    """Return where the last line in a stretch ends, or −1."""
+    return max(data.rfind(b"\n", start, end), data.rfind(b"\r", start, end))
 
 
 def compression_of(path: Path) -> str | None:
@@ -60,6 +117,11 @@ def open_arrow(path: Path) -> pa.NativeFile:
     return pa.input_stream(str(path), compression=compression_of(path))
 
 
+def open_lines(path: Path) -> CheckedLines:
+    """Open the decompressed bytes of a file of lines: reading ends in `TooLongError` at one that is too long."""
+    return CheckedLines(open_arrow(path))
+
+
 def open_bytes(path: Path) -> BinaryIO:
     """Open the decompressed bytes for Python."""
     return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", open_arrow(path)), 1 << 20))
@@ -67,17 +129,18 @@ def open_bytes(path: Path) -> BinaryIO:
 
 def open_text(path: Path, *, newline: str | None = None) -> io.TextIOWrapper:
     """Open the decompressed text; bytes that are no UTF-8 come through as lone surrogates, to be found and named."""
-    return io.TextIOWrapper(open_bytes(path), encoding="utf-8-sig", errors="surrogateescape", newline=newline)
+    lines = io.BufferedReader(open_lines(path), LONGEST)
+    return io.TextIOWrapper(lines, encoding="utf-8-sig", errors="surrogateescape", newline=newline)
 
 
 @contextmanager
-def atomic_sink(path: Path) -> Iterator[pa.NativeFile]:
+def atomic_sink(path: Path) -> Iterator[Any]:
     """Give a stream to write to; the target appears, or changes, only when everything was written."""
     check_target(path)
     try:
         with (
             replacing_path(path) as beside,
-            pa.output_stream(str(beside), compression=compression_of(path)) as sink,
+            _packed(beside, compression_of(path)) as sink,
         ):
             yield sink
     except OSError as error:
@@ -89,6 +152,14 @@ def damaged(path: Path, error: OSError) -> str:
     if compression_of(path) is None:
         return f"cannot be read any further: {error}"
     return f"the compressed data is damaged or cut off: {error}"
+
+
+def _packed(path: Path, compression: str | None) -> Any:
+    """Open a file for writing; Arrow writes zstd without a checksum, so that no reader could notice a flipped bit."""
+    if compression != "zstd":
+        return pa.output_stream(str(path), compression=compression)
+    compressor = zstandard.ZstdCompressor(write_checksum=True)
+    return compressor.stream_writer(path.open("wb"), closefd=True)
 
 
 DAMAGED_HINT = "Fetch or compress the file again."

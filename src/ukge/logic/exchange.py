@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ukge.errors import RuleError
+from ukge.graph.checks import as_number
 from ukge.logic.measures import ScoredRule
 from ukge.logic.rules import Atom, Rule
 from ukge.logic.syntax import parse_rule, parse_rules, read_text, write_rules, write_text
@@ -91,7 +92,7 @@ def read_json(text: str, *, source: str = "rules") -> list[Rule]:
     try:
         told = json.loads(text)
         return [parse_rule(one["rule"], source=source) for one in told]
-    except (json.JSONDecodeError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise RuleError(f"{source} does not hold rules as JSON: {error}", hint='It is a list of {"rule": …}.') from None
 
 
@@ -106,16 +107,15 @@ def _read_anyburl_line(line: str, place: str) -> Rule:
         raise RuleError(
             f"{place}: not a rule of AnyBURL\n  {line.strip()}", hint="predictions, correct, confidence, head <= body"
         )
-    atoms = [_read_anyburl_atom(text, place) for text in (head, *_split(body))]
+    # A comma ends an atom only after its bracket; what is cut short is then no atom, and not left out.
+    atoms = [_read_anyburl_atom(text, place) for text in (head, *re.split(r"(?<=\)),", body))]
+    weight = as_number(columns[2].strip()) if len(columns) == 4 else 1.0
+    if weight is None:
+        raise RuleError(f"{place}: the confidence {columns[2]!r} is not a number\n  {line.strip()}")
     try:
-        weight = float(columns[2]) if len(columns) == 4 else 1.0
         return Rule(tuple(atoms[1:]), atoms[0], weight)
-    except (ValueError, RuleError) as error:
-        raise RuleError(f"{place}: {error}\n  {line.strip()}") from None
-
-
-def _split(body: str) -> Iterable[str]:
-    return re.findall(r"[^(]*\([^)]*\)", body.replace("),", ")"))
+    except RuleError as error:
+        raise RuleError(f"{place}: {error.what}\n  {line.strip()}") from None
 
 
 def _read_anyburl_atom(text: str, place: str) -> Atom:

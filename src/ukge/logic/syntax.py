@@ -27,7 +27,7 @@ TOKEN = re.compile(
       | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
       | (?P<quoted>"(?:[^"\\]|\\.)*")
       | (?P<constant>'[^']*')
-      | (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
+      | (?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
       | (?P<arrow>->|>>|<-|<<)
       | (?P<and>&&?)
       | (?P<unequal>!=)
@@ -37,6 +37,10 @@ TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+LARGEST = 1 << 28
+"""Bytes of a file of rules: millions of rules fit, and a device or a bomb does not."""
+SHOWN = 60
+"""Characters of a long line that an error shows on each side of the place."""
 UNESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
 EXAMPLE = "A rule looks like this: 1.0: Synonym(A, B) & Synonym(B, C) -> Synonym(A, C) ^2"
 ARROW = "expected '&' and another atom, or '->' and the head"
@@ -61,7 +65,11 @@ def parse_rules(text: str, *, source: str = "rules") -> list[Rule]:
 def read_text(path: str | Path) -> str:
     """Return the text of a rules file, or say why it cannot be read."""
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        with Path(path).open("rb") as file:
+            content = file.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise RuleError(f"{path} is larger than {LARGEST >> 20:,} MiB, as no file of rules is")
+        return content.decode("utf-8-sig")
     except OSError as error:
         raise RuleError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -219,6 +227,8 @@ class _Reader:
 
     def _error(self, what: str, token: _Token) -> RuleError:
         # A tab before the caret keeps the caret under its place however wide the terminal shows tabs.
-        before = "".join("\t" if character == "\t" else " " for character in self.text[: token.at])
-        marks = "^" * max(1, len(token.text))
-        return RuleError(f"{self.place}: {what}\n  {self.text}\n  {before}{marks}", hint=EXAMPLE)
+        start = max(0, token.at - SHOWN)
+        shown = self.text[start : token.at + SHOWN]
+        before = "".join("\t" if character == "\t" else " " for character in self.text[start : token.at])
+        marks = "^" * max(1, min(len(token.text), SHOWN))
+        return RuleError(f"{self.place}: {what}\n  {shown}\n  {before}{marks}", hint=EXAMPLE)

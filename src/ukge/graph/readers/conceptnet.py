@@ -22,11 +22,13 @@ from ukge.graph.checks import Findings, Where, bad_confidences, refuse_rows
 from ukge.graph.formats import Format, readers
 from ukge.graph.readers.delimited import parse_blocks, where_in
 from ukge.graph.readers.diagnosis import diagnose
+from ukge.graph.readers.jsonl import once
 from ukge.graph.readers.layout import Field, Layout
 from ukge.graph.readers.parsed import Parsed, Request
 
 _COLUMNS = ("assertion", "relation", "start", "end", "information")
 _HINT = "A line holds five columns: assertion, /r/Relation, /c/language/start, /c/language/end, JSON with a weight."
+_HUGE = 1e300
 SCALE_HINT = (
     "ConceptNet's weights are not confidences. The recipe of the UKGE paper for CN15k is ‹scale='conceptnet'›: "
     "bound weights to [0.1, 3.0], take the logarithm and map it linearly to [0.1, 1.0]."
@@ -153,13 +155,13 @@ def _weights_one_by_one(
 
 def _weight(text: str) -> tuple[float, str | None]:
     try:
-        information: Any = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+        information: Any = json.loads(text, object_pairs_hook=once)
+    except (ValueError, RecursionError) as error:
         return 0.0, f"is not JSON: {error}"
     weight = information.get("weight") if isinstance(information, dict) else None
     if weight is None:
         return 0.0, "has no weight"
-    if isinstance(weight, bool) or not isinstance(weight, (int, float)):
+    if isinstance(weight, bool) or not isinstance(weight, (int, float)) or abs(weight) > _HUGE:
         return 0.0, "weight is not a number"
     return float(weight), None
 

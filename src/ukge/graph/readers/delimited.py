@@ -20,17 +20,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
 from ukge.errors import ConfigError, DataError, Problem
 from ukge.graph.checks import NAME_HINT, Where, empty_names
 from ukge.graph.columns import confidence_column
 from ukge.graph.encode import BlockEncoder, unwritten
-from ukge.graph.files import compression_of, open_arrow
+from ukge.graph.files import TooLongError, compression_of, open_lines
 from ukge.graph.formats import Format, readers
 from ukge.graph.readers.diagnosis import diagnose, first_record, lines_of
 from ukge.graph.readers.layout import (
     COLUMNS_HINT,
+    COMMA_HINT,
     FACTS,
     ColumnMap,
     Field,
@@ -124,7 +126,7 @@ class Table:
 
 def parse_table(path: Path, layout: Layout) -> pa.Table:
     """Return the layout's columns as they stand, or raise `DataError` saying where what is wrong."""
-    with _diagnosed(path, layout), open_arrow(path) as stream:
+    with _diagnosed(path, layout), open_lines(path) as stream:
         table = pyarrow.csv.read_csv(stream, **_parser(layout))
     return table.rename_columns([field.name for field in layout.fields])
 
@@ -132,7 +134,7 @@ def parse_table(path: Path, layout: Layout) -> pa.Table:
 def parse_blocks(path: Path, layout: Layout) -> Iterator[pa.RecordBatch]:
     """Yield the layout's columns block by block, for files that need not be in memory as a whole."""
     names = [field.name for field in layout.fields]
-    with _diagnosed(path, layout), open_arrow(path) as stream:
+    with _diagnosed(path, layout), open_lines(path) as stream:
         for block in pyarrow.csv.open_csv(stream, **_parser(layout)):
             yield block.rename_columns(names)
 
@@ -156,7 +158,8 @@ def layout_of(path: Path, request: Request, table: Table, wanted: Roles) -> tupl
     fields = tuple(_field(role, roles[role], names, request) for role in wanted.all if role in roles)
     header_lines = line + sum(len(_LINE_END.findall(cell)) for cell in cells) if named else 0
     others = {at: names[at] if names is not None else str(at) for at in range(len(cells)) if at not in roles.values()}
-    return Layout(table.separator, table.quoted, len(cells), fields, header_lines), others
+    layout = Layout(table.separator, table.quoted, len(cells), fields, header_lines)
+    return replace(layout, decimal_comma=names is None and not table.columns and _decimal_comma(cells, layout)), others
 
 
 def _read(path: Path, request: Request, table: Table, relation: str | None) -> Parsed:
@@ -165,7 +168,27 @@ def _read(path: Path, request: Request, table: Table, relation: str | None) -> P
     parsed = read(path, layout, relation)
     if parsed.rows == 0:
         raise DataError("a header and no facts", source=str(path), hint="Check how the file was made.")
+    if layout.decimal_comma and parsed.source is not None:
+        refuse_decimal_commas(parsed.weight, parsed.source, parsed.where)
     return replace(parsed, ignored_columns=tuple(others.values()))
+
+
+def _decimal_comma(cells: list[str], layout: Layout) -> bool:
+    at = next((field.position for field in layout.fields if field.name == "confidence"), None)
+    if layout.delimiter != "," or at is None or at + 1 >= len(cells):
+        return False
+    return cells[at] in ("0", "1") and cells[at + 1].isascii() and cells[at + 1].isdecimal()
+
+
+def refuse_decimal_commas(weight: npt.NDArray[np.float64], beside: Any, where: Where) -> None:
+    """Refuse a table between commas of which every confidence is 0 or 1 and every next column digits: 0,85 is 0.85."""
+    if np.isin(weight, (0.0, 1.0)).all() and pc.all(pc.match_substring_regex(beside, "^[0-9]+$")).as_py():
+        raise DataError(
+            "every confidence is 0 or 1 and followed by digits: these look like decimal commas",
+            source=where.source,
+            problems=[Problem("confidence may be a decimal", where.locate(np.zeros(1, np.int64))[0], "confidence")],
+            hint=f"{COMMA_HINT} If it is not a confidence that is cut, name the columns in a first line.",
+        )
 
 
 def _parse_whole(path: Path, layout: Layout, relation: str | None, *, request: Request) -> Parsed:
@@ -252,7 +275,7 @@ def _parser(layout: Layout) -> dict[str, Any]:
 def _diagnosed(path: Path, layout: Layout) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowInvalid, OSError, TooLongError) as error:
         diagnose(path, layout)
         raise DataError(f"cannot be read: {error}", source=str(path), hint="Check the file's format.") from None
 
@@ -263,7 +286,7 @@ def _is_large(path: Path, request: Request) -> bool:
 
 
 def _expected_rows(path: Path) -> int:
-    with open_arrow(path) as stream:
+    with open_lines(path) as stream:
         sample = stream.read(1 << 16)
     lines = sample.count(b"\n") + sample.count(b"\r") + 1
     size = path.stat().st_size * (1 if compression_of(path) is None else _PACKED)

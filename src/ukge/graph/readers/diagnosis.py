@@ -13,18 +13,18 @@ from pathlib import Path
 
 import numpy as np
 
-from ukge.errors import DataError
-from ukge.graph.checks import CONFIDENCE_HINT, NAME_HINT, UTF8_HINT, Findings, Rows, confidence_problem
-from ukge.graph.files import DAMAGED_HINT, damaged, open_text
-from ukge.graph.readers.layout import HEADER_HINT, Field, Layout
+from ukge.errors import DataError, Problem
+from ukge.graph.checks import CONFIDENCE_HINT, NAME_HINT, UTF8_HINT, Findings, Rows, as_number, confidence_problem
+from ukge.graph.files import DAMAGED_HINT, LONGEST, TOO_LONG, TooLongError, damaged, open_text
+from ukge.graph.readers.layout import COMMA_HINT, HEADER_HINT, Field, Layout
 
 Record = tuple[int, list[str]]
 
-# Exactly what Arrow's CSV reader takes for a number, so that both ways agree.
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
 _INTEGER = re.compile(r"-?[0-9]+|0[xX][0-9a-fA-F]+")
 _ARROW_BLANKS = " \t"
+_QUOTE_HINT = "Look for a quotation mark that is never closed."
 _NOTHING = "(?!)"
+_LONGEST_ID = 1000  # digits; Python refuses to read numbers of very many
 _FINE_NUMBERS: dict[tuple[float | None, float | None], str] = {
     (0.0, 1.0): r"(?:0(?:\.[0-9]+)?|1(?:\.0+)?)",
     (0.0, 1000.0): "(?:[0-9]{1,3}|1000)",
@@ -36,40 +36,80 @@ def records(path: Path, delimiter: str, *, quoted: bool, fine: re.Pattern[str] |
     """Yield each line that is not blank as (line number from 1, cells); a quoted record is numbered by its first line.
 
     Lines without quoting that match `fine` are not worth splitting: they come without cells. Raises `DataError` where
-    compressed data is damaged and where a quoted field never ends.
+    compressed data is damaged, where a quoted field never ends, and where a line or a record is longer than any fact.
     """
-    line = 0
+    line = last = 0  # lines so far, and the last of them that is not blank
     try:
         if not quoted:
             with open_text(path) as text:
                 for line, row in enumerate(text, start=1):
                     bare = row.rstrip("\n")
                     if bare:
+                        last = line
                         yield line, [] if fine is not None and fine.fullmatch(bare) else bare.split(delimiter)
+                    elif line - last > LONGEST:
+                        raise TooLongError
             return
         with open_text(path, newline="") as text:
-            rows = csv.reader(text, delimiter=delimiter)
+            taken = _Taken(text)
+            rows = csv.reader(taken, delimiter=delimiter)
             for cells in rows:
                 if cells:
+                    last = rows.line_num
                     yield line + 1, cells
-                line = rows.line_num
+                elif line - last > LONGEST:
+                    raise TooLongError
+                line, taken.length = rows.line_num, 0
     except OSError as error:
-        found = Findings(str(path))
-        found.add(damaged(path, error), line or None, None, None, DAMAGED_HINT)
-        found.stop(line)
+        raise stopped(path, damaged(path, error), line or None, DAMAGED_HINT) from None
+    except TooLongError:
+        hint = _QUOTE_HINT if quoted else "Check the file's format."
+        raise stopped(path, TOO_LONG, line + 1, hint) from None
     except csv.Error as error:
-        found = Findings(str(path))
-        found.add(f"no readable CSV: {error}", line + 1, None, None, "Look for a quotation mark that is never closed.")
-        found.stop(line + 1)
+        raise stopped(path, f"no readable CSV: {error}", line + 1, _QUOTE_HINT) from None
+
+
+class _Taken:
+    """Lines for a CSV reader, which may make one record of any number of them."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines = lines
+        self.length = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            self.length += len(line)
+            if self.length > LONGEST:
+                raise TooLongError
+            yield line
+
+
+def printable(message: str, width: int = 200) -> str:
+    """Return what a library says of a file, which may quote any part of it, short and without control characters."""
+    text = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in message[: width + 1])
+    return text if len(text) <= width else f"{text[:width]}…"
+
+
+def stopped(path: Path, what: str, line: int | None, hint: str, place: str = "line") -> DataError:
+    """Return the error of a file that cannot be read any further than a line."""
+    return DataError(
+        f"cannot be read beyond {place} {line:,}" if line else "cannot be read",
+        source=str(path),
+        problems=[Problem(what, line, place=place)],
+        hint=hint,
+    )
 
 
 def first_record(path: Path, delimiter: str, *, quoted: bool) -> Record:
     """Return the first line that is not blank; raise `DataError` if there is none or it is no UTF-8."""
     for line, cells in records(path, delimiter, quoted=quoted):
         if not_utf8(cells):
-            found = Findings(str(path))
-            found.add("not UTF-8 text", line, None, raw_text(cells, delimiter), UTF8_HINT)
-            found.stop(1)
+            raise DataError(
+                "cannot be read",
+                source=str(path),
+                problems=[Problem("not UTF-8 text", line, None, raw_text(cells, delimiter))],
+                hint=UTF8_HINT,
+            )
         return line, cells
     raise DataError("no facts, only blank lines", source=str(path), hint="Check how the file was made.")
 
@@ -141,7 +181,7 @@ def _check_record(line: int, cells: list[str], layout: Layout, found: Findings) 
         what = f"{len(cells)} column{'s' if len(cells) != 1 else ''} instead of {layout.width}"
         hint = layout.hint or f"Every line must have {layout.width} columns like the first."
         if layout.quoted and any("\n" in cell for cell in cells):
-            hint = "Look for a quotation mark that is never closed."
+            hint = _QUOTE_HINT
         found.add(what, line, None, layout.delimiter.join(cells), hint)
 
 
@@ -163,7 +203,7 @@ def _check_id(line: int, field: Field, cell: str, found: Findings) -> None:
     if not _INTEGER.fullmatch(text):
         hint = f"With a vocabulary its columns hold ids; to read names, give no {vocabulary.kind} vocabulary."
         found.add(f"{field.name} is no integer id", line, field.label, cell, hint)
-    elif not 0 <= (int(text, 16) if text[:2] in ("0x", "0X") else int(text)) < len(vocabulary):
+    elif len(text) > _LONGEST_ID or not 0 <= int(text, 16 if text[:2] in ("0x", "0X") else 10) < len(vocabulary):
         hint = f"The vocabulary holds {len(vocabulary):,} {vocabulary.kind} names; ids count from 0."
         found.add("no such id", line, field.label, cell, hint)
 
@@ -173,12 +213,13 @@ def _check_number(line: int, field: Field, cell: str, layout: Layout, found: Fin
     if not text:
         found.add(f"{field.name} is empty", line, field.label, cell, CONFIDENCE_HINT)
         return
-    if not _NUMBER.fullmatch(text):
+    value = as_number(text)
+    if value is None:
         first = line == layout.header_lines + 1 and layout.header_lines == 0
         hints = [HEADER_HINT] if first else []
+        hints += [COMMA_HINT] if as_number(text.replace(",", ".", 1)) is not None else []
         found.add(f"{field.name} is not a number", line, field.label, cell, *hints, CONFIDENCE_HINT)
         return
-    value = float(text)
     low = -np.inf if field.low is None else field.low
     high = np.inf if field.high is None else field.high
     if not math.isfinite(value):

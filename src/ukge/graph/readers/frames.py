@@ -95,7 +95,7 @@ def read_parquet(
     with opened_parquet(path) as file:
         names, wanted = file.schema_arrow.names, FACTS.given(relation)
         roles = assign_roles(len(names), header=names, columns=columns, source=str(path), wanted=wanted)
-        table = file.read(columns=[names[at] for at in roles.values()])
+        table = checked(file.read(columns=[names[at] for at in roles.values()]))
     found = Columns({role: table[names[at]] for role, at in roles.items()}, roles, names, Where(str(path)))
     return parsed_columns(found, request, relation)
 
@@ -104,9 +104,9 @@ def read_parquet(
 def opened_parquet(path: Path) -> Iterator[pq.ParquetFile]:
     """Open a Parquet file; one that cannot be read is a `DataError`."""
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             yield file
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeError, MemoryError, OverflowError) as error:
         raise DataError(
             f"is no readable Parquet file: {error}",
             source=str(path),
@@ -129,6 +129,12 @@ def parsed_columns(found: Columns, request: Request, relation: str | None = None
         rows=rows,
         ignored_columns=tuple(name for at, name in enumerate(found.names) if at not in found.roles.values()),
     )
+
+
+def checked(table: pa.Table) -> pa.Table:
+    """Return a table from a file, once its columns are known to be what they say: UTF-8, and indices that exist."""
+    table.validate(full=True)
+    return table
 
 
 def arrow_table(stream: Any) -> pa.Table:

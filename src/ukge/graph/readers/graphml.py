@@ -1,25 +1,26 @@
 """GraphML: every directed edge with a relation and a confidence is a fact, read as a stream.
 
-Parsed by expat directly, which knows its line at every moment; document type declarations are refused, so that no
-entity can be made to grow.
+Elements of other vocabularies (drawings of yEd and Gephi) are passed over. A value is plain text: data that is used and
+holds elements, data said twice, and text outside of data are errors.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-from xml.parsers import expat
+from typing import NamedTuple
 
 import numpy as np
 
-from ukge.errors import DataError
-from ukge.graph.checks import Findings, Where
+from ukge.graph.checks import Findings, Where, as_number
 from ukge.graph.columns import names_column
 from ukge.graph.files import DAMAGED_HINT, damaged, open_bytes
 from ukge.graph.formats import Format, readers
 from ukge.graph.readers.layout import FACTS, RECOGNISED, ColumnMap, edge_attributes
 from ukge.graph.readers.parsed import Parsed, Request
+from ukge.graph.readers.xml import XmlFeed
 
+_NAMESPACE = "graphml.graphdrawing.org"
 _HINT = (
     "Every edge needs data for its relation and its confidence; ‹columns=...› names the attributes if they differ, and "
     "‹relation=NAME› gives all edges one relation."
@@ -40,19 +41,34 @@ def read_graphml(
     one. The name of an entity is the id of its node, or the node attribute called `name`.
     """
     document = _Document(path, columns, relation, name)
-    parser = expat.ParserCreate()
-    parser.buffer_text = True
-    document.listen(parser)
     try:
         with open_bytes(path) as stream:
-            parser.ParseFile(stream)
-    except expat.ExpatError as error:
-        what = f"is not well-formed XML: {expat.ErrorString(error.code)}"
-        document.found.add(what, error.lineno, str(error.offset), None, "Write or fetch the file again.")
+            document.feed.read(stream)
     except OSError as error:
-        document.found.add(damaged(path, error), parser.CurrentLineNumber, None, None, DAMAGED_HINT)
-    document.found.stop(parser.CurrentLineNumber)
+        document.found.add(damaged(path, error), document.feed.line, None, None, DAMAGED_HINT)
+    document.refuse_unknown_nodes()
+    document.found.stop(document.feed.line)
     return document.parsed()
+
+
+@dataclass
+class _Element:
+    """An element that is open: what it says itself, and what the data in it says."""
+
+    tag: str
+    attributes: dict[str, str]
+    line: int
+    data: dict[str, str | None] = field(default_factory=dict)
+    """text by key; None for data that holds elements, as drawings do"""
+
+
+class _Edge(NamedTuple):
+    head: str
+    tail: str
+    relation: str
+    confidence: float
+    source: str | None
+    line: int
 
 
 class _Document:
@@ -60,46 +76,42 @@ class _Document:
 
     def __init__(self, path: Path, columns: ColumnMap | None, relation: str | None, name: str | None) -> None:
         self.found = Findings(str(path))
+        self.feed = XmlFeed(path, self._start, self._end, self._characters, namespaces=True)
         self._needed = tuple(role for role in ("relation", "confidence") if role in FACTS.given(relation).needed)
         self._relation = relation
         self._columns = edge_attributes(columns)
         self._name = name
         self._keys: dict[str, tuple[str, str]] = {}
-        self._defaults: dict[str, str] = {}
+        self._defaults: dict[str, str | None] = {}
         self._names: dict[str, str] = {}
-        self._edges: list[tuple[str, str, str, float, str | None, int]] = []
+        self._edges: list[_Edge] = []
         self._ignored: dict[str, None] = {}
-        self._directed = True
-        self._attributes: dict[str, str] = {}
-        self._data: dict[str, str] = {}
-        self._key = ""
-        self._line = 0
-        self._text: list[str] | None = None
-        self._parser: Any = None
-
-    def listen(self, parser: Any) -> None:
-        self._parser = parser
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._characters
-        parser.StartDoctypeDeclHandler = self._doctype
+        self._open: list[_Element] = []
+        self._text: list[str] = []
+        self._inside = 0  # elements that are open inside of data
 
     def parsed(self) -> Parsed:
-        heads, tails, relations, confidences, sources, lines = (
-            [list(column) for column in zip(*self._edges, strict=True)] if self._edges else [[] for _ in range(6)]
-        )
-        at = np.array(lines, np.int64)
+        """Return what was found."""
+        at = np.array([edge.line for edge in self._edges], np.int64)
         has_source = "source" in self._edge_attributes()
         return Parsed(
-            head=names_column([self._names.get(head, head) for head in heads], "head"),
-            relation=names_column(relations, "relation"),
-            tail=names_column([self._names.get(tail, tail) for tail in tails], "tail"),
-            weight=np.array(confidences, np.float64),
-            source=sources if has_source else None,
+            head=names_column([self._names.get(edge.head, edge.head) for edge in self._edges], "head"),
+            relation=names_column([edge.relation for edge in self._edges], "relation"),
+            tail=names_column([self._names.get(edge.tail, edge.tail) for edge in self._edges], "tail"),
+            weight=np.array([edge.confidence for edge in self._edges], np.float64),
+            source=[edge.source for edge in self._edges] if has_source else None,
             where=Where(self.found.source, "line", lambda rows: at[rows].tolist()),
             rows=len(self._edges),
             ignored_columns=tuple(self._ignored),
         )
+
+    def refuse_unknown_nodes(self) -> None:
+        """Note edges to nodes that have no name, if names are asked for."""
+        for edge in self._edges if self._name is not None else ():
+            for node in (edge.head, edge.tail):
+                if node not in self._names:
+                    hint = f"Every node needs the attribute {self._name!r}."
+                    self.found.add("edge to a node that has no name", edge.line, None, node, hint)
 
     def _edge_attributes(self) -> dict[str, str]:
         """Return the key id of each role: as `columns` says, else by recognised name."""
@@ -113,77 +125,119 @@ class _Document:
         return found
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        tag = tag.rsplit(":", 1)[-1]
-        if tag == "key":
-            self._key = attributes.get("id", "")
-            self._keys[self._key] = (attributes.get("for", "all"), attributes.get("attr.name", self._key))
-        elif tag == "graph":
-            self._directed = attributes.get("edgedefault", "directed") == "directed"
-        elif tag in ("node", "edge"):
-            self._line = self._parser.CurrentLineNumber
-            self._attributes = attributes
-            self._data = {}
-        elif tag in ("data", "default"):
+        space, _, local = tag.rpartition(" ")
+        within = self._open[-1].tag if self._open else ""
+        if self._inside or within in ("data", "default", "desc") or (space and _NAMESPACE not in space):
+            if self._inside == 0 and within in ("data", "default"):
+                self._open[-1].data[""] = None
+            self._inside += 1
+            return
+        element = _Element(local, attributes, self.feed.line)
+        self._open.append(element)
+        if local in ("data", "default"):
             self._text = []
-            self._key = attributes.get("key", self._key)
-        elif tag == "hyperedge":
-            self._line = self._parser.CurrentLineNumber
-            self._complain("a hyperedge is no fact", None, "A fact joins one head and one tail; write plain edges.")
+        elif local == "key":
+            self._key(element)
+        elif local == "hyperedge":
+            hint = "A fact joins one head and one tail; write plain edges."
+            self._complain("a hyperedge is no fact", element, None, hint)
+        elif local in ("node", "edge") and within != "graph":
+            self._complain(f"{local} is not in a graph", element, attributes.get("id"), "Write the file again.")
 
-    def _end(self, tag: str) -> None:
-        tag = tag.rsplit(":", 1)[-1]
-        if tag in ("data", "default"):
-            (self._data if tag == "data" else self._defaults)[self._key] = "".join(self._text or [])
-            self._text = None
-        elif tag == "edge":
-            self._edge()
-        elif tag == "node":
-            self._node()
+    def _end(self, _tag: str) -> None:
+        if self._inside:
+            self._inside -= 1
+            return
+        element = self._open.pop()
+        if element.tag in ("data", "default"):
+            self._take(element, None if "" in element.data else "".join(self._text))
+        elif element.tag == "edge":
+            self._edge(element)
+        elif element.tag == "node":
+            self._node(element)
 
     def _characters(self, text: str) -> None:
-        if self._text is not None:
+        if self._inside or not self._open:
+            return
+        element = self._open[-1]
+        if element.tag in ("data", "default"):
             self._text.append(text)
+        elif element.tag in ("graphml", "graph", "node", "edge") and text.strip():
+            hint = "Values stand in <data key=…>."
+            self._complain(f"text in <{element.tag}> that belongs to no data", element, text.strip(), hint)
 
-    def _doctype(self, *_: Any) -> None:
-        raise DataError(
-            "the XML declares a document type, which is not read", source=self.found.source, hint="Remove <!DOCTYPE …>."
-        )
+    def _key(self, element: _Element) -> None:
+        said = element.attributes
+        key = said.get("id", "")
+        domain, attribute = said.get("for", "all"), said.get("attr.name", key)
+        if key in self._keys:
+            self._complain("key is declared twice", element, key, "Declare every key once.")
+        for other, (where, name) in self._keys.items():
+            if name == attribute and other != key and ("all" in (where, domain) or where == domain):
+                self._complain("two keys have one name", element, attribute, "Give every attribute a name of its own.")
+        self._keys[key] = (domain, attribute)
 
-    def _node(self) -> None:
+    def _take(self, element: _Element, text: str | None) -> None:
+        if not self._open:
+            return
+        owner = self._open[-1]
+        if element.tag == "default":
+            self._defaults[owner.attributes.get("id", "")] = text
+            return
+        key = element.attributes.get("key")
+        if key is None or key not in self._keys:
+            hint = 'Declare it: <key id="…" for="edge" attr.name="…"/>.'
+            self._complain("data of a key that is not declared", element, key, hint)
+        elif key in owner.data:
+            self._complain("data is given twice", element, self._keys[key][1], "Say every value once.")
+        else:
+            owner.data[key] = text
+
+    def _node(self, element: _Element) -> None:
         if self._name is None:
             return
         key = next((key for key, (_, attribute) in self._keys.items() if attribute == self._name), None)
-        node = self._attributes.get("id", "")
-        if key is None or key not in self._data:
-            self._complain(f"node has no attribute {self._name!r}", node, "Choose the attribute with ‹name=...›.")
+        node = element.attributes.get("id", "")
+        text = None if key is None else element.data.get(key)
+        if text is None:
+            hint = "Choose the attribute with ‹name=...›."
+            self._complain(f"node has no attribute {self._name!r}", element, node, hint)
+        elif node in self._names:
+            self._complain("two nodes have one id", element, node, "Give every node an id of its own.")
         else:
-            self._names[node] = self._data[key]
+            self._names[node] = text
 
-    def _edge(self) -> None:
-        attributes = self._attributes
-        if attributes.get("directed", str(self._directed).lower()) != "true":
-            self._complain("edge is undirected", attributes.get("id"), "Facts have a direction; write directed edges.")
+    def _edge(self, element: _Element) -> None:
+        attributes = element.attributes
+        graph = next((other for other in reversed(self._open) if other.tag == "graph"), None)
+        default = graph.attributes.get("edgedefault", "directed") if graph else "directed"
+        if attributes.get("directed", str(default == "directed").lower()) != "true":
+            hint = "Facts have a direction; write directed edges."
+            self._complain("edge is undirected", element, attributes.get("id"), hint)
             return
         keys = self._edge_attributes()
-        self._ignored.update(dict.fromkeys(self._keys[k][1] for k in self._data if k not in keys.values()))
-        values = {role: self._data.get(key, self._defaults.get(key)) for role, key in keys.items()}
+        self._ignored.update(dict.fromkeys(self._keys[key][1] for key in element.data if key not in keys.values()))
+        values = {role: element.data.get(key, self._defaults.get(key)) for role, key in keys.items()}
+        for role, key in keys.items():
+            if values[role] is None and (key in element.data or key in self._defaults):
+                self._complain(f"{role} holds elements, not text", element, attributes.get("id"), _HINT)
+                return
         missing: list[str] = [role for role in self._needed if values.get(role) is None]
         missing += [end for end in ("source", "target") if end not in attributes]
         for what in missing:
-            self._complain(f"edge has no {what}", attributes.get("id"), _HINT)
+            self._complain(f"edge has no {what}", element, attributes.get("id"), _HINT)
         if missing:
             return
-        try:
-            confidence = float(str(values["confidence"]))
-        except ValueError:
-            self._complain("confidence is not a number", values["confidence"], _HINT)
+        confidence = as_number(str(values["confidence"]).strip())
+        if confidence is None:
+            self._complain("confidence is not a number", element, values["confidence"], _HINT)
             return
-        head, tail = attributes["source"], attributes["target"]
         relation = str(values["relation"]) if self._relation is None else self._relation
-        self._edges.append((head, tail, relation, confidence, values.get("source"), self._line))
+        head, tail = attributes["source"], attributes["target"]
+        self._edges.append(_Edge(head, tail, relation, confidence, values.get("source"), element.line))
 
-    def _complain(self, what: str, value: str | None, hint: str) -> None:
-        self.found.add(what, self._line, None, value, hint)
+    def _complain(self, what: str, element: _Element, value: str | None, hint: str) -> None:
+        self.found.add(what, element.line, None, value, hint)
 
 
 readers.register("graphml")(Format(read_graphml, (".graphml",), by_id=False))

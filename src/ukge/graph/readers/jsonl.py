@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import DataError
-from ukge.graph.checks import UTF8_HINT, Findings, Where
+from ukge.graph.checks import UTF8_HINT, Findings, Where, as_number
 from ukge.graph.fact import TRIPLE
-from ukge.graph.files import DAMAGED_HINT, damaged, open_text
+from ukge.graph.files import DAMAGED_HINT, LONGEST, TOO_LONG, TooLongError, damaged, open_text
 from ukge.graph.formats import Format, readers
 from ukge.graph.readers.diagnosis import not_utf8, raw_text
 from ukge.graph.readers.layout import COLUMNS_HINT, FACTS, ColumnMap, Roles, assign_roles
@@ -22,6 +22,7 @@ from ukge.graph.readers.parsed import Parsed, Request, one_relation
 _JSON_HINT = (
     'Each line is {"head": …, "relation": …, "tail": …, "confidence": …} or [head, relation, tail, confidence].'
 )
+_HUGE = 10**300
 _TEXT_HINT = "Names are JSON strings; confidences are numbers."
 
 
@@ -49,14 +50,19 @@ def read_jsonl(
 def read_lines(path: Path, request: Request, columns: ColumnMap | None, wanted: Roles) -> JsonFacts:
     """Read the lines of a file; whatever is wrong with them is a `DataError`."""
     facts = JsonFacts(path, request, columns, wanted)
-    line = 0
+    line = last = 0
     try:
         with open_text(path) as text:
             for line, row in enumerate(text, start=1):
                 if row.strip():
+                    last = line
                     facts.take(line, row)
+                elif line - last > LONGEST:
+                    raise TooLongError
     except OSError as error:
         facts.found.add(damaged(path, error), line or None, None, None, DAMAGED_HINT)
+    except TooLongError:
+        facts.found.add(TOO_LONG, line + 1, None, None, _JSON_HINT)
     facts.found.stop(facts.rows)
     return facts
 
@@ -99,8 +105,8 @@ class JsonFacts:
             self.found.add("not UTF-8 text", line, None, raw_text([row.rstrip("\n")], ""), UTF8_HINT)
             return
         try:
-            value = json.loads(row)
-        except (json.JSONDecodeError, RecursionError) as error:
+            value = json.loads(row, object_pairs_hook=once)
+        except (ValueError, RecursionError) as error:  # of numbers with thousands of digits, too
             self.found.add(f"is not JSON: {error}", line, None, row.strip(), _JSON_HINT)
             return
         if isinstance(value, dict):
@@ -174,11 +180,12 @@ class JsonFacts:
         return self.found.count == before
 
     def _number(self, line: int, role: str, value: Any) -> float:
-        try:
-            return float("" if value is None or isinstance(value, bool) else value)
-        except (TypeError, ValueError, OverflowError):
+        number = as_number(value.strip()) if isinstance(value, str) else None
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            number = float(value) if isinstance(value, float) or abs(value) < _HUGE else None
+        if number is None:
             self.found.add(f"{role} is not a number", line, role, json.dumps(value), _TEXT_HINT)
-            return 0.0
+        return number or 0.0
 
     def _name_or_id(self, line: int, role: str, value: Any) -> Any:
         is_integer = isinstance(value, int) and not isinstance(value, bool)
@@ -193,6 +200,15 @@ class JsonFacts:
         elif not _is_text(value):
             self.found.add(f"{role} holds half a surrogate pair", line, role, json.dumps(value), UTF8_HINT)
         return value
+
+
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of which every key stands once; JSON's own rule, the last one counts, would hide the others."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} stands twice")
+    return found
 
 
 def _is_text(value: str) -> bool:

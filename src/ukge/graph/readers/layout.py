@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ukge.errors import ConfigError, DataError
+from ukge.graph.checks import as_number
 from ukge.graph.fact import REQUIRED
 from ukge.graph.vocabulary import Vocabulary
 
@@ -28,6 +29,7 @@ COLUMNS_HINT = (
     "Say which column is which, by header name or position from 0: ‹columns={'head': 0, 'confidence': 'score'}›. "
     "A table without relations needs one for all its facts: ‹relation=NAME›."
 )
+COMMA_HINT = "Numbers have a decimal point: write 0.85, not 0,85."
 HEADER_HINT = "If line 1 is a header, say so: ‹header=True›."
 
 
@@ -95,6 +97,8 @@ class Layout:
     fields: tuple[Field, ...]
     header_lines: int = 0
     hint: str = ""
+    decimal_comma: bool = False
+    """whether the first line would be a fact with a decimal comma if no column were the source"""
 
 
 def recognise(header: Sequence[str]) -> dict[str, int]:
@@ -119,7 +123,8 @@ def is_header(cells: Sequence[str], wanted: Roles = FACTS) -> bool:
     No fact is ever taken for a header, because a fact has a number for its confidence and a header has no numbers.
     """
     found = recognise(cells)
-    return all(role in found for role in wanted.needed) and not any(_is_number(cell) for cell in cells)
+    numbers = [cell for cell in cells if as_number(cell.strip()) is not None]
+    return all(role in found for role in wanted.needed) and not numbers
 
 
 def assign_roles(
@@ -149,6 +154,8 @@ def assign_roles(
         taken = {*roles.values()}
         named = {role: at for role, at in recognise(header).items() if role in wanted.all and role not in columns}
         roles = {**roles, **{role: at for role, at in named.items() if at not in taken}}
+        found = [header[at] for role, at in roles.items() if not isinstance(columns.get(role), int)]
+        _refuse_repeated(found, header, source)
     elif not columns and width == len(wanted.all):
         roles = {role: at for at, role in enumerate(wanted.all)}
     for place, role in enumerate(wanted.needed):
@@ -160,6 +167,17 @@ def assign_roles(
     if len(set(roles.values())) < len(roles):
         raise ConfigError(f"two roles share one column: {roles}", hint=COLUMNS_HINT)
     return roles
+
+
+def _refuse_repeated(used: Sequence[str], header: Sequence[str], source: str | None) -> None:
+    """Refuse a column of facts whose name another one has too: nobody could say which is meant."""
+    names = [name.strip().lower() for name in header]
+    for name in used:
+        if names.count(name.strip().lower()) > 1:
+            what = f"two columns are named {name.strip()!r}"
+            raise DataError(
+                what, source=source, hint="Rename one of them, or say the positions: ‹columns={'head': 0}›."
+            )
 
 
 def edge_attributes(columns: ColumnMap | None) -> dict[str, str]:
@@ -181,11 +199,3 @@ def _position(wanted: str | int, width: int, header: Sequence[str] | None, sourc
         shown = ", ".join(repr(name) for name in names) or "none"
         raise DataError(f"there is no column {wanted!r}", source=source, hint=f"The header names: {shown}.")
     return names.index(wanted)
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ukge.errors import DataError
-from ukge.graph.checks import Findings, Where
+from ukge.graph.checks import Findings, Where, as_number
 from ukge.graph.formats import Format, readers
 from ukge.graph.readers.layout import FACTS, ColumnMap, edge_attributes
 from ukge.graph.readers.parsed import Parsed, Request, one_relation
@@ -78,10 +78,12 @@ def _text_or_id(value: Any, edge: int, role: str, found: Findings) -> str:
 
 def _number(value: Any, edge: int, found: Findings) -> float:
     try:
-        return float(value)
-    except (TypeError, ValueError):
+        number = as_number(value.strip()) if isinstance(value, str) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None:
         found.add("confidence is not a number", edge, "confidence", repr(value), "Confidences are numbers from 0 to 1.")
-        return 0.0
+    return number or 0.0
 
 
 def _column(values: list[str], vocabulary: Any) -> Any:
@@ -89,7 +91,7 @@ def _column(values: list[str], vocabulary: Any) -> Any:
         return values
     try:
         return np.array(values, np.int64)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise DataError(f"with a vocabulary, nodes and relations must be ids: {error}") from None
 
 

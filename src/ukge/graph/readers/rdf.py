@@ -10,6 +10,8 @@ literal, its N-Triples form. Statements are numbered from 1 in the order of the 
 
 from __future__ import annotations
 
+import io
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,11 +19,13 @@ from typing import Any
 import numpy as np
 
 from ukge.errors import ConfigError, DataError
-from ukge.graph.checks import Findings, Where
-from ukge.graph.files import DAMAGED_HINT, damaged, extension_of, open_bytes
+from ukge.graph.checks import Findings, Where, as_number
+from ukge.graph.files import DAMAGED_HINT, LONGEST, damaged, extension_of, open_bytes
 from ukge.graph.formats import Format, readers
 from ukge.graph.iris import BASE, RDF, SOURCE, holds_confidence, name_of, pyoxigraph
+from ukge.graph.readers.diagnosis import printable, stopped
 from ukge.graph.readers.parsed import Parsed, Request
+from ukge.graph.readers.xml import GuardedXml
 
 _PARTS = {f"{RDF}subject": 0, f"{RDF}predicate": 1, f"{RDF}object": 2}
 _SYNTAXES = {
@@ -32,6 +36,18 @@ _HINT = (
     "Annotate each statement, as in :a :r :b {| ukge:confidence 0.8 |}, or give all others one confidence: "
     "‹default_confidence=0.5›."
 )
+_PIECE = 1 << 18
+_OPENING, _CLOSING = (b"<<", b"[", b"(", b"{"), (b">>", b"]", b")", b"}")
+_DEEPEST = 200
+_BRACKETS = re.compile(
+    rb'"""(?:[^"\\]|\\.|"(?!""))*(?:"""|"{0,2}\\?\Z)'
+    rb"|'''(?:[^'\\]|\\.|'(?!''))*(?:'''|'{0,2}\\?\Z)"
+    rb'|"(?!"")(?:[^"\\\r\n]|\\.)*(?:"|\\?\Z)'
+    rb"|'(?!'')(?:[^'\\\r\n]|\\.)*(?:'|\\?\Z)"
+    rb"|#[^\r\n]*|<<|>>|<(?!<)[^<>\x00-\x20]*(?:>|\Z)|\[|\(|\{|\]|\)|\}",
+    re.DOTALL,
+)  # every alternative begins with one character, so that what lies between is passed over quickly
+"""Brackets, and what is passed over because brackets in it are none: texts, IRIs and comments."""
 _ABOUT = "statements about facts other than their confidence and source"
 
 
@@ -54,25 +70,63 @@ def read_rdf(
     """
     library = pyoxigraph()
     statements = _Statements(str(path), library, confidence_predicate, source_predicate, base)
+    known = _syntax(library, path, syntax)
+    stream: Any = open_bytes(path)
+    is_xml, is_json = known == library.RdfFormat.RDF_XML, known == library.RdfFormat.JSON_LD
+    guarded = GuardedXml(stream, path) if is_xml else stream if is_json else _NotTooDeep(stream, path)
     try:
-        with open_bytes(path) as stream:
-            for quad in library.parse(stream, format=_syntax(library, path, syntax)):
+        with stream:
+            for quad in library.parse(guarded, format=known):
                 statements.take(quad.subject, quad.predicate.value, quad.object)
     except SyntaxError as error:
-        found = Findings(str(path))
-        found.add(
-            f"is not readable RDF: {error.msg}",
-            error.lineno,
-            None,
-            None,
-            "Mend the file, or name its syntax: ‹syntax=...›.",
-        )
-        found.stop(error.lineno or 1)
+        hint = "Mend the file, or name its syntax: ‹syntax=...›."
+        raise stopped(path, f"is not readable RDF: {printable(error.msg)}", error.lineno, hint) from None
+    except MemoryError as error:
+        what = f"is not readable RDF: {printable(str(error))}"
+        raise stopped(path, what, statements.count or None, "Check the file's format.", "statement") from None
     except OSError as error:
-        found = Findings(str(path), "statement")
-        found.add(damaged(path, error), statements.count or None, None, None, DAMAGED_HINT)
-        found.stop(statements.count)
+        raise stopped(path, damaged(path, error), statements.count or None, DAMAGED_HINT, "statement") from None
     return statements.parsed(default_confidence)
+
+
+class _NotTooDeep:
+    """Passes Turtle and its kin on as long as terms are not nested deeper than any statement.
+
+    The parser copes with any depth, but taking a term apart again is recursive, and ends the process.
+    """
+
+    def __init__(self, stream: Any, path: Path) -> None:
+        self._stream = stream
+        self._path = path
+        self._passed = io.BytesIO()
+        self._rest = b""
+        self._depth = 0
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes."""
+        data = self._passed.read(size)
+        if not data:
+            piece: bytes = self._stream.read(_PIECE)
+            self._check(piece)
+            self._passed = io.BytesIO(piece)
+            data = self._passed.read(size)
+        return data
+
+    def _check(self, piece: bytes) -> None:
+        whole = self._rest + piece
+        self._rest = b""
+        for found in _BRACKETS.finditer(whole):
+            token = found[0]
+            if found.end() == len(whole) and piece:
+                self._rest = token  # a text that goes on, or half of a bracket
+            elif token in _OPENING:
+                self._depth += 1
+            elif token in _CLOSING:
+                self._depth = max(self._depth - 1, 0)
+            if self._depth > _DEEPEST or len(self._rest) > LONGEST:
+                deep = f"terms are nested more than {_DEEPEST:,} deep"
+                long = f"a text is longer than {LONGEST:,} bytes, as none of a fact is"
+                raise stopped(self._path, long if self._rest else deep, None, "Check the file's format.")
 
 
 @dataclass
@@ -108,11 +162,17 @@ class _Statements:
         elif predicate in _PARTS:
             reified = self._reified.setdefault(subject, _Reified(self.count))
             place = _PARTS[predicate]
-            reified.parts[place] = target.value if place == 1 and isinstance(target, self._named) else target
+            part = target.value if place == 1 and isinstance(target, self._named) else target
+            if reified.parts[place] not in (None, part):
+                name = ("subject", "predicate", "object")[place]
+                self._complain(f"is a second {name} of one statement", self.count, part)
+            reified.parts[place] = part
         elif self._holds_confidence(predicate):
             self._take_confidence(subject, target)
         elif predicate == self._source:
-            self._sources[subject] = target.value
+            source = str(target) if isinstance(target, self._triple) else target.value
+            if self._sources.setdefault(subject, source) != source:
+                self._complain("is a second source of one statement", self.count, target)
         else:
             self._plain.setdefault((subject, predicate, target), self.count)
 
@@ -170,10 +230,7 @@ class _Statements:
         return holds_confidence(predicate, self._base)
 
     def _take_confidence(self, subject: Any, target: Any) -> None:
-        try:
-            value = float(target.value) if isinstance(target, self._literal) else None
-        except ValueError:
-            value = None
+        value = as_number(target.value.strip()) if isinstance(target, self._literal) else None
         if value is None:
             self._complain("confidence is not a number", self.count, target)
             self._confidences[subject] = (self.count, 0.0)

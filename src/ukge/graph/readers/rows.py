@@ -22,9 +22,9 @@ from ukge.graph.columns import single
 from ukge.graph.fact import TRIPLE
 from ukge.graph.files import check_file
 from ukge.graph.formats import check_options, format_of_file, readers
-from ukge.graph.readers.delimited import Table, layout_of, parse_table, where_in
+from ukge.graph.readers.delimited import Table, layout_of, parse_table, refuse_decimal_commas, where_in
 from ukge.graph.readers.diagnosis import diagnose
-from ukge.graph.readers.frames import Columns, opened_parquet
+from ukge.graph.readers.frames import Columns, checked, opened_parquet
 from ukge.graph.readers.jsonl import read_lines
 from ukge.graph.readers.layout import ColumnMap, Field, Layout, Roles, assign_roles
 from ukge.graph.readers.parsed import Request, Scaling, as_scaling, scaled
@@ -100,6 +100,11 @@ def _delimited(table: Table, path: Path, wanted: Roles, **told: Any) -> Rows:
         diagnose(path, whole)
         raise
     numbers = {role: np.asarray(columns[role], np.float64) for role in NUMBERS if role in columns}
+    if layout.decimal_comma and "confidence" in numbers:
+        beside = next(field.position for field in layout.fields if field.name == "confidence") + 1
+        name = f"other {beside}"
+        if name in cells.column_names:
+            refuse_decimal_commas(numbers["confidence"], cells[name], where_in(path, whole))
     named = {at: name if layout.header_lines else f"column_{at}" for at, name in others.items()}
     rest = _distinct((name, single(cells, f"other {at}")) for at, name in named.items())
     return Rows(names, numbers, rest, where_in(path, whole))
@@ -119,7 +124,7 @@ def _jsonl(path: Path, wanted: Roles, *, columns: ColumnMap | None = None) -> Ro
 
 def _parquet(path: Path, wanted: Roles, *, columns: ColumnMap | None = None) -> Rows:
     with opened_parquet(path) as file:
-        table = file.read()
+        table = checked(file.read())
     names, where = list(table.column_names), Where(str(path))
     roles = assign_roles(len(names), header=names, columns=columns, source=str(path), wanted=wanted)
     found = Columns({role: single(table, at) for role, at in roles.items()}, roles, names, where)

@@ -52,7 +52,7 @@ def _id_and_name(line: int, cells: list[str], found: Findings) -> int | None:
         found.add("not UTF-8 text", line, None, raw_text(cells, "\t"), UTF8_HINT)
     elif len(cells) != 2:
         found.add(f"{len(cells)} columns instead of 2", line, None, "\t".join(cells), _HINT)
-    elif not re.fullmatch("[0-9]+", cells[0]):
+    elif not re.fullmatch("[0-9]{1,18}", cells[0]):
         found.add("id is no integer", line, "id", cells[0], _HINT)
     elif not cells[1].strip():
         found.add("name is empty", line, "name", cells[1], NAME_HINT)

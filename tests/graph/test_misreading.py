@@ -1,0 +1,178 @@
+"""Nothing is misread: what could be taken for another fact is an error, or follows a rule that docs/data.md states."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ukge.errors import DataError, RuleError
+from ukge.graph.readers import read, read_vocabulary
+from ukge.logic.exchange import read_anyburl, read_json
+from ukge.logic.syntax import parse_rule
+
+KEYS = '<key id="r" for="edge" attr.name="relation"/><key id="c" for="edge" attr.name="confidence"/>'
+RDF = "PREFIX rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#>\nPREFIX u: <https://w3id.org/ukge#>\nPREFIX : <x:>\n"
+
+
+def graphml(edge: str, keys: str = KEYS) -> str:
+    return f'<graphml>{keys}<graph edgedefault="directed"><node id="a"/>\n{edge}</graph></graphml>'
+
+
+def edge(confidence: str = '<data key="c">0.5</data>', more: str = "") -> str:
+    return f'<edge source="a" target="b"><data key="r">likes</data>{confidence}{more}</edge>'
+
+
+def fault(tmp_path: Path, file: str, text: str | bytes, **options: Any) -> str:
+    path = tmp_path / file
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    with pytest.raises(DataError) as caught:
+        read(path, **options)
+    return str(caught.value)
+
+
+def test_decimal_commas(tmp_path: Path) -> None:
+    told = fault(tmp_path, "f.csv", "a,likes,b,0,85\nb,likes,c,1,0\n")
+    assert "decimal comma" in told
+    assert "0.85, not 0,85" in told
+    assert "decimal comma" in fault(tmp_path, "f.csv", "a,b,0,85\nb,c,0,9\n", relation="likes")
+    assert "0.85, not 0,85" in fault(tmp_path, "f.csv", "a;likes;b;0,85\n", delimiter=";")
+
+
+def test_what_only_looks_like_a_decimal_comma_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "f.csv"
+    path.write_text("a,likes,b,0,85\nb,likes,c,0.5,7\n")
+    assert [fact[3:] for fact in read(path)] == [(0.0, "85"), (0.5, "7")]
+    path.write_text("head,relation,tail,confidence,source\na,likes,b,0,85\n")
+    assert read(path)[0][3:] == (0.0, "85")
+
+
+@pytest.mark.parametrize("number", ["0_1", "٠.٥", "1e", "0x1p-1", "True"])
+def test_numbers_are_the_same_in_all_formats(tmp_path: Path, number: str) -> None:
+    for name, text in {
+        "f.tsv": f"a\tlikes\tb\t0.5\nb\tlikes\tc\t{number}\n",
+        "f.jsonl": f'["a", "likes", "b", "{number}"]\n',
+        "f.graphml": graphml(edge(f'<data key="c">{number}</data>')),
+        "f.ttl": f'{RDF}:a :likes :b {{| u:confidence "{number}" |}} .\n',
+    }.items():
+        assert "not a number" in fault(tmp_path, name, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (edge('<data key="c">0.<b/>5</data>'), "confidence holds elements, not text"),
+        (edge('<data key="c">0.1</data><data key="c">0.9</data>'), "data is given twice"),
+        (edge(more='<data key="other">1</data>'), "key that is not declared"),
+        (edge(more="0.9"), "belongs to no data"),
+        ("<edge source='a' target='b'>" + edge() + "</edge>", "not in a graph"),
+    ],
+)
+def test_graphml_that_says_two_things(tmp_path: Path, text: str, what: str) -> None:
+    told = fault(tmp_path, "f.graphml", graphml(text))
+    assert what in told
+    assert "line 2" in told
+
+
+def test_graphml_declarations_and_names(tmp_path: Path) -> None:
+    assert "declared twice" in fault(tmp_path, "f.graphml", graphml(edge(), KEYS + '<key id="c" for="edge"/>'))
+    twice = KEYS + '<key id="d" for="edge" attr.name="confidence"/>'
+    assert "two keys have one name" in fault(tmp_path, "f.graphml", graphml(edge(), twice))
+    named = '<key id="n" for="node" attr.name="label"/>' + KEYS
+    node = '<node id="b"><data key="n">Bea</data></node>'
+    assert "no name" in fault(tmp_path, "f.graphml", graphml(node + edge(), named), name="label")
+    assert "one id" in fault(tmp_path, "f.graphml", graphml(node + node + edge(), named), name="label")
+
+
+def test_drawings_in_graphml_are_passed_over(tmp_path: Path) -> None:
+    drawing = '<data key="d"><y:edge xmlns:y="http://www.yworks.com/xml/graphml"><y:a>9</y:a></y:edge></data>'
+    path = tmp_path / "f.graphml"
+    path.write_text(graphml(edge(more=drawing), KEYS + '<key id="d" for="edge" attr.name="look"/>'))
+    assert [tuple(fact) for fact in read(path)] == [("a", "likes", "b", 0.5, None)]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (
+            '{"head": "a", "relation": "r", "tail": "b", "confidence": 0.1, "confidence": 0.9}',
+            "'confidence' stands twice",
+        ),
+        ("[" * 50_000, "is not JSON"),
+        ('["a", "r", "b", ' + "9" * 5000 + "]", "is not JSON"),
+        ('["a", "r", "b", ' + "9" * 400 + "]", "confidence is not a number"),
+    ],
+)
+def test_json_that_python_reads_otherwise(tmp_path: Path, text: str, what: str) -> None:
+    told = fault(tmp_path, "f.jsonl", f'["a", "r", "b", 1]\n{text}\n')
+    assert "line 2" in told
+    assert what in told
+
+
+@pytest.mark.parametrize("name", ["subject", "object", "predicate"])
+def test_statements_with_two_parts_of_one_kind(tmp_path: Path, name: str) -> None:
+    text = f"{RDF}_:s rdf:subject :a ; rdf:predicate :likes ; rdf:object :b ; rdf:{name} :c ; u:confidence 0.5 ."
+    assert f"second {name}" in fault(tmp_path, "f.ttl", text)
+    two = f'{RDF}:a :likes :b {{| u:confidence 0.5 ; u:source "x", "y" |}} .'
+    assert "second source" in fault(tmp_path, "f.ttl", two)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "iso-8859-1", "shift_jis", "nonsense"])
+def test_rdf_xml_that_says_another_encoding(tmp_path: Path, encoding: str) -> None:
+    """Its parser takes everything for UTF-8, and would read the two letters Ã© as one, é."""
+    text = (
+        f'<?xml version="1.0" encoding="{encoding}"?><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>'
+    )
+    told = fault(tmp_path, "f.rdf", text)
+    assert "UTF-8" in told
+    assert "line 1" in told
+
+
+def test_columns_with_one_name(tmp_path: Path) -> None:
+    text = "head,relation,tail,confidence,Confidence \na,likes,b,0.5,0.9\n"
+    assert "two columns are named 'confidence'" in fault(tmp_path, "f.csv", text)
+    path = tmp_path / "f.csv"
+    assert read(path, columns={"confidence": 4})[0].confidence == 0.9
+
+
+def test_ids_of_thousands_of_digits(tmp_path: Path) -> None:
+    names = tmp_path / "names.tsv"
+    names.write_text(f"0\ta\n{'1' * 5000}\tb\n")
+    with pytest.raises(DataError, match="line 2"):
+        read_vocabulary(names)
+    names.write_text("0\ta\n")
+    told = fault(tmp_path, "f.tsv", f"0\tlikes\t{'1' * 5000}\t0.5\n", entities=names)
+    assert "line 1" in told
+    assert "no such id" in told
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "4\t3\t0.75\th(X,Y) <= r(X,A), s(A",
+        "4\t3\t0.75\th(X,Y) <= r(X,Y), s(X,",
+        "4\t3\t0.75\th(X,Y) <= r(X,Y),",
+        "4\t3\t0.75\th(X,Y) <= r(X,Y) s(X,Y)",
+        "4\t3\t0_7\th(X,Y) <= r(X,Y)",
+        "4\t3\tnan\th(X,Y) <= r(X,Y)",
+    ],
+)
+def test_a_rule_of_anyburl_that_is_cut_short(line: str) -> None:
+    with pytest.raises(RuleError, match=r"rules\.txt, line 2"):
+        read_anyburl(f"\n{line}", source="rules.txt")
+
+
+def test_rules_that_no_rule_is_made_of() -> None:
+    with pytest.raises(RuleError):
+        parse_rule("٣: p(A, B) -> q(A, B)")
+    for text in (
+        '[{"rule": 3}]',
+        '[{"rule": null}]',
+        "[1]",
+        "[" * 100_000,
+        "9" * 5000,
+        '{"rule": "p(A, B) -> q(A, B)"}',
+    ):
+        with pytest.raises(RuleError):
+            read_json(text)
