@@ -11,9 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from ukge.cli import app
 from ukge.cli.console import as_flag
-from ukge.errors import ConfigError
+from ukge.errors import ConfigError, UkgeError
 from ukge.models.links import links
 from ukge.settings.config import SECTIONS, Config, from_dict, knobs, overlay, read_config, to_toml
 from ukge.settings.knobs import Knob
@@ -39,16 +43,24 @@ def test_every_setting_has_help() -> None:
     ("change", "message"),
     [
         ({"dimm": 3}, "unknown setting 'dimm'\nWhat to do: Did you mean 'dim'?"),
-        ({"dim": 0}, "dim must be at least 1, not 0"),
+        ({"dim": 0}, "dim must be at least 1 and at most 65,536, not 0"),
         ({"dim": 1.5}, "dim must be a whole number, not 1.5"),
         ({"lr": 0.0}, "lr must be above 0"),
-        ({"lr": float("nan")}, "lr must be a finite number"),
-        ({"beta1": 1.0}, "beta1 must be below 1, not 1.0"),  # PyTorch's own refusal was a traceback
-        ({"tau": 1.01}, "tau must be at most 1, not 1.01"),
-        ({"by_degree": 1.5}, "by_degree must be at most 1"),
-        ({"seed": 2**63}, "seed must be at most"),  # the source of an epoch's order counts in 64 bits
+        ({"lr": float("nan")}, "lr must be above 0 and at most 1e+30, not nan"),
+        (
+            {"beta1": 1.0},
+            "beta1 must be at least 0 and at most 0.999999, not 1.0",
+        ),  # PyTorch's own refusal was a traceback
+        ({"tau": 1.01}, "tau must be at least 0 and at most 1, not 1.01"),
+        ({"by_degree": 1.5}, "by_degree must be at least 0 and at most 1, not 1.5"),
+        (
+            {"seed": 2**63},
+            "seed must be at least 0 and at most 9,223,372,036,854,775,807, not 9223372036854775808",
+        ),  # the source of an epoch's order counts in 64 bits
         ({"by_degree": 0.5, "in_range": True}, "by_degree has no meaning with in_range"),
         ({"filter_observed": 1}, "filter_observed must be true or false"),
+        ({"threads": 10**5000}, "threads must be at least 0 and at most 1,024, not a number of 5,001 digits"),
+        ({"lr": 10**400}, "lr must be above 0 and at most 1e+30, not a number of 401 digits"),
         ({"scorer": 3}, "scorer must be text"),
     ],
 )
@@ -56,6 +68,52 @@ def test_bad_settings_are_named(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         Config().replace(**change)
     assert message in str(caught.value)
+
+
+NUMBERS = [each for each in knobs() if each.type in (int, float)]
+INTS, FLOATS = (st.sampled_from([each for each in NUMBERS if each.type is kind]) for kind in (int, float))
+
+
+def test_every_number_has_bounds_on_both_sides() -> None:
+    open_ended = [each.name for each in NUMBERS if each.bounds.most is None or not str(each.bounds).count("and")]
+    assert open_ended == []
+
+
+@settings(max_examples=300)
+@given(
+    st.tuples(INTS, st.integers() | st.integers(-(10**400), 10**400))
+    | st.tuples(FLOATS, st.floats() | st.integers(-(10**400), 10**400))
+)
+def test_a_number_is_taken_if_it_lies_in_its_range_and_else_refused_by_name(drawn: tuple[Knob, Any]) -> None:
+    knob, value = drawn
+    if knob.bounds.hold(value):
+        taken = getattr(getattr(Config().replace(**{knob.name: value}), knob.section), knob.name)
+        assert (type(taken), taken) == (knob.type, knob.type(value))
+        return
+    with pytest.raises(ConfigError) as caught:
+        Config().replace(**{knob.name: value})
+    told = caught.value.worded(as_flag)[0]
+    assert told.startswith(f"--{knob.name.replace('_', '-')} must be {knob.bounds}, not ")
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.sampled_from(NUMBERS),
+    st.floats().map(repr) | st.integers().map(str) | st.integers(2**60).map(str) | st.sampled_from(["9" * 5000, "٣"]),
+)
+def test_any_number_after_a_flag_is_taken_or_exit_code_2(knob: Knob, text: str) -> None:
+    done = CliRunner().invoke(app, ["train", "nowhere.tsv", f"--{knob.name.replace('_', '-')}={text}"])
+    # What is in range comes as far as the file that is not there.
+    assert done.exit_code == 2 or isinstance(done.exception, UkgeError), done.exception
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, "[" * 100_000, "nan", "1e999", "'x'", "{}", "-1", "1979-05-27"])
+def test_a_file_may_say_anything(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    for knob in NUMBERS:
+        file.write_text(f"[{knob.section}]\n{knob.name} = {text}\n", encoding="utf-8")
+        with pytest.raises(ConfigError, match=r"c\.toml"):
+            read_config(file)
 
 
 CHOICES = [each for each in knobs() if each.choices is not None]
@@ -126,8 +184,8 @@ def test_every_model_has_a_description_and_those_of_the_paper_its_settings() -> 
     assert set(DESCRIPTIONS) == set(variants.names())
     for name in set(variants) - {"complex-all"}:
         for data in ("cn15k", "nl27k", "ppi5k", "other"):
-            settings = variant(name).replace(**paper_settings(name, data))
-            assert settings.sampling.tau == (0.70 if data == "ppi5k" else 0.85)
+            chosen = variant(name).replace(**paper_settings(name, data))
+            assert chosen.sampling.tau == (0.70 if data == "ppi5k" else 0.85)
 
 
 def test_a_model_that_is_not_of_the_paper_has_no_settings_of_it() -> None:

@@ -71,7 +71,7 @@ def test_parameters_can_be_changed() -> None:
     [
         ({"link": "rectifer"}, "Did you mean 'rectifier'"),
         ({"model": "ukge-rec"}, "Did you mean 'ukge-rect'"),
-        ({"tau": 2.0}, "tau must be at most 1"),
+        ({"tau": 2.0}, "tau must be at least 0 and at most 1"),
     ],
 )
 def test_settings_are_refused_when_the_model_is_made(settings: dict[str, Any], message: str) -> None:

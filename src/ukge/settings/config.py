@@ -23,6 +23,12 @@ from ukge.settings.knobs import (
     knobs_of,
 )
 
+LARGEST = 1e30
+"""The largest weight or rate: single precision, in which weights are learnt, holds it with some room."""
+
+MANY = 1_000_000_000
+"""More epochs than anybody waits for."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig(Section):
@@ -30,8 +36,10 @@ class ModelConfig(Section):
 
     scorer: str = knob("distmult", "plausibility function g", choices=SCORERS)
     link: str = knob("rectifier", "link φ from plausibility to confidence", choices=LINKS)
-    dim: int = knob(128, "dimension k of the embeddings (complex scorers hold k complex numbers)", least=1)
-    init_scale: float = knob(0.3, "deviation of the truncated normal that embeddings start from", above=0.0)
+    dim: int = knob(128, "dimension k of the embeddings (complex scorers hold k complex numbers)", least=1, most=65_536)
+    init_scale: float = knob(
+        0.3, "deviation of the truncated normal that embeddings start from", above=0.0, most=LARGEST
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +52,15 @@ class ObjectiveConfig(Section):
         "softmax (over each fact's query, weighted by confidence)",
         choices=LOSSES,
     )
-    negative_weight: float = knob(1.0, "weight of the prior ¬l on unseen facts (mean over them)", least=0.0)
-    rule_weight: float = knob(0.2, "weight of the ground rules' squared distance to satisfaction", least=0.0)
-    rule_prior: float = knob(0.0, "weight of the prior ¬l on the heads of ground rules", least=0.0)
-    l2: float = knob(0.005, "λ of the L2 regulariser, on the embeddings of each batch's facts", least=0.0)
-    margin: float = knob(1.0, "margin of the margin loss", above=0.0)
+    negative_weight: float = knob(
+        1.0, "weight of the prior ¬l on unseen facts (mean over them)", least=0.0, most=LARGEST
+    )
+    rule_weight: float = knob(
+        0.2, "weight of the ground rules' squared distance to satisfaction", least=0.0, most=LARGEST
+    )
+    rule_prior: float = knob(0.0, "weight of the prior ¬l on the heads of ground rules", least=0.0, most=LARGEST)
+    l2: float = knob(0.005, "λ of the L2 regulariser, on the embeddings of each batch's facts", least=0.0, most=LARGEST)
+    margin: float = knob(1.0, "margin of the margin loss", above=0.0, most=LARGEST)
 
     @property
     def learns_confidence(self) -> bool:
@@ -61,7 +73,9 @@ class SamplingConfig(Section):
     """Which unseen facts and which ground rules a batch sees."""
 
     sampler: str = knob("independent", "how unseen facts are drawn", choices=SAMPLERS)
-    negatives: int = knob(10, "corrupted heads and corrupted tails per fact (shared sampler: per batch)", least=1)
+    negatives: int = knob(
+        10, "corrupted heads and corrupted tails per fact (shared sampler: per batch)", least=1, most=1_000_000
+    )
     filter_observed: bool = knob(False, "never take an observed training fact for an unseen one")
     in_range: bool = knob(False, "draw corruptions from the entities seen at that place of the relation")
     by_degree: float = knob(
@@ -70,7 +84,7 @@ class SamplingConfig(Section):
         least=0.0,
         most=1.0,
     )
-    rules_per_fact: float = knob(0.1, "ground rules drawn per observed fact", least=0.0)
+    rules_per_fact: float = knob(0.1, "ground rules drawn per observed fact", least=0.0, most=1000.0)
     strong_only: bool = knob(False, "learn from strong facts only, as if certain (deterministic baselines)")
     tau: float = knob(0.85, "confidence above which a fact is strong", least=0.0, most=1.0)
 
@@ -87,21 +101,21 @@ class OptimiserConfig(Section):
     """How the objective is minimised."""
 
     optimiser: str = knob("adam", "adam (dense, the paper's), lazy-adam, adagrad, rowwise-adagrad", choices=OPTIMISERS)
-    lr: float = knob(0.001, "learning rate", above=0.0)
-    beta1: float = knob(0.9, "Adam's decay of the first moment", least=0.0, below=1.0)
-    beta2: float = knob(0.99, "Adam's decay of the second moment", least=0.0, below=1.0)
-    eps: float = knob(1e-8, "the optimiser's ε", above=0.0)
-    batch_size: int = knob(512, "observed facts per step", least=1)
+    lr: float = knob(0.001, "learning rate", above=0.0, most=LARGEST)
+    beta1: float = knob(0.9, "Adam's decay of the first moment", least=0.0, most=0.999999)
+    beta2: float = knob(0.99, "Adam's decay of the second moment", least=0.0, most=0.999999)
+    eps: float = knob(1e-8, "the optimiser's ε", least=1e-30, most=1.0)
+    batch_size: int = knob(512, "observed facts per step", least=1, most=100_000_000)
 
 
 @dataclass(frozen=True, slots=True)
 class StoppingConfig(Section):
     """When to stop and which epoch to keep."""
 
-    epochs: int = knob(200, "epochs at most", least=1)
+    epochs: int = knob(200, "epochs at most", least=1, most=MANY)
     metric: str = knob("mse", "validation metric that stops and chooses", choices=METRICS)
-    every: int = knob(10, "epochs between validations", least=1)
-    patience: int = knob(3, "validations without improvement before stopping", least=1)
+    every: int = knob(10, "epochs between validations", least=1, most=MANY)
+    patience: int = knob(3, "validations without improvement before stopping", least=1, most=MANY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +124,11 @@ class RuntimeConfig(Section):
 
     engine: str = knob("auto", "auto, fused (CPU, Numba), torch, or queries (1-vs-all)", choices=ENGINES)
     device: str = knob("auto", "auto, cpu, cuda, cuda:1, mps …")
-    threads: int = knob(0, "CPU threads; 0 takes all cores", least=0)
+    threads: int = knob(0, "CPU threads; 0 takes all cores", least=0, most=1024)
     seed: int = knob(0, "seed of initialisation, order and negatives", least=0, most=2**63 - 1)
-    checkpoint_seconds: float = knob(10.0, "seconds between checkpoints at least; 0 writes one per epoch", least=0.0)
+    checkpoint_seconds: float = knob(
+        10.0, "seconds between checkpoints at least; 0 writes one per epoch", least=0.0, most=1e9
+    )
     memory_map: bool = knob(False, "keep the entity table in a file of the run, mapped: it may be larger than memory")
     tensorboard: bool = knob(False, "also write TensorBoard events into the run directory")
 
@@ -193,7 +209,7 @@ def overlay(config: Config, path: str | Path) -> Config:
         given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # what is no TOML, no UTF-8, or a number or nesting without end
         raise ConfigError(f"{path} is not TOML: {error}") from None
     from_dict(given, where=str(path))
     base = config.to_dict()

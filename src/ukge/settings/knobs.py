@@ -51,23 +51,24 @@ ENGINES = Choices("ukge.learning.engines:engines", get_args(EngineName))
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Between which numbers a setting lies: at least, above, at most, below."""
+    """Between which numbers a setting lies: at least, or above, and at most."""
 
     least: float | None = None
     above: float | None = None
     most: float | None = None
-    below: float | None = None
 
-    def broken_by(self, value: float) -> str:
-        """Return the bound that a number breaks, in words; nothing if it lies within."""
-        if self.least is not None and value < self.least:
-            return f"at least {self.least:g}"
-        if self.above is not None and value <= self.above:
-            return f"above {self.above:g}"
-        if self.most is not None and value > self.most:
-            return f"at most {self.most:g}"
-        return f"below {self.below:g}" if self.below is not None and value >= self.below else ""
+    def hold(self, value: float) -> bool:
+        """Return whether a number lies within; what is no number does not."""
+        high = self.most is None or value <= self.most
+        return high and (self.least is None or value >= self.least) and (self.above is None or value > self.above)
 
+    def __str__(self) -> str:
+        told = (("at least", self.least), ("above", self.above), ("at most", self.most))
+        return " and ".join(f"{word} {bound:{_form(bound)}}" for word, bound in told if bound is not None)
+
+
+LONG = 128
+"""Bits of a whole number that is not spelt out any more."""
 
 WORDS: Mapping[type, str] = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 
@@ -93,22 +94,31 @@ class Knob:
         """Return a value that the setting takes, or say under `name` what is wrong with it."""
         if getattr(value, "ndim", None) == 0:
             value = value.item()  # a NumPy number, as grids of settings hold them
-        if self.type is float and type(value) is int:
-            value = float(value)
+        whole = self.type is float and type(value) is int
         kind: type = type(value)
-        if kind is not self.type:
-            raise ConfigError(f"{name} must be {WORDS[self.type]}, not {value!r}")
-        if self.type in (int, float):
-            if not math.isfinite(value):
-                raise ConfigError(f"{name} must be a finite number, not {value!r}")
-            if broken := self.bounds.broken_by(value):
-                raise ConfigError(f"{name} must be {broken}, not {value!r}")
+        if kind is not self.type and not whole:
+            raise ConfigError(f"{name} must be {WORDS[self.type]}, not {_shown(value)}")
+        if self.type in (int, float) and not self.bounds.hold(value):
+            raise ConfigError(f"{name} must be {self.bounds}, not {_shown(value)}")
+        if whole:
+            value = float(value)
         if self.choices is not None:
             try:
                 self.choices.check(value)
             except ConfigError as error:
                 raise ConfigError(f"{name}: {error.what}", hint=error.hint) from None
         return value
+
+
+def _form(bound: float) -> str:
+    return "," if isinstance(bound, int) else "g"
+
+
+def _shown(value: Any) -> str:
+    """Return a value for a message; Python refuses to spell out a whole number of thousands of digits."""
+    if isinstance(value, int) and value.bit_length() > LONG:
+        return f"a number of {int(value.bit_length() * math.log10(2)) + 1:,} digits"
+    return repr(value)
 
 
 @cache

@@ -23,12 +23,13 @@ def settings_page() -> str:
             "",
             str(kind.__doc__),
             "",
-            "| setting | type | default | meaning |",
-            "|---|---|---|---|",
+            "| setting | type | default | range | meaning |",
+            "|---|---|---|---|---|",
         ]
         for knob in knobs():
             if knob.section == section:
-                lines.append(f"| `{knob.name}` | {knob.type.__name__} | `{knob.default}` | {knob.help} |")
+                form = knob.type.__name__
+                lines.append(f"| `{knob.name}` | {form} | `{knob.default}` | {knob.bounds} | {knob.help} |")
     lines += ["", "## Models", "", "| `--model` | what it is | settings it changes |", "|---|---|---|"]
     for name in variants:
         changed = ", ".join(f"`{key}={value}`" for key, value in variants.get(name).items())
