@@ -9,10 +9,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request, expect, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
@@ -27,16 +28,9 @@ PATIENCE = 60_000
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
-@pytest.fixture(scope="session")
-def address(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a service that runs; UKGE_BROWSER_RUN may name a run to show instead of a small one."""
-    assert browser.is_connected()
-    named = os.environ.get("UKGE_BROWSER_RUN")
-    run = (
-        Path(named)
-        if named
-        else make_judged_run(tmp_path_factory.mktemp("browser"), n_entities=300, n_facts=3_000, trees=40)
-    )
+@contextmanager
+def serving(run: Path) -> Iterator[str]:
+    """Serve a run and yield its address."""
     command = [sys.executable, "-c", "from ukge.cli import main; main()", "serve", str(run), "--port", "0"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
@@ -54,6 +48,20 @@ def address(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture(scope="session")
+def address(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a service that runs; UKGE_BROWSER_RUN may name a run to show instead of a small one."""
+    assert browser.is_connected()
+    named = os.environ.get("UKGE_BROWSER_RUN")
+    run = (
+        Path(named)
+        if named
+        else make_judged_run(tmp_path_factory.mktemp("browser"), n_entities=300, n_facts=3_000, trees=40)
+    )
+    with serving(run) as told:
+        yield told
+
+
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Headless Chromium, as Debian packages it."""
     path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
@@ -67,7 +75,7 @@ def browser() -> Iterator[Browser]:
 
 
 class Watch:
-    """What a page should not do: complain, or ask another server for anything."""
+    """What a page should not do: complain, open a dialog, or ask another server for anything."""
 
     def __init__(self, page: Page, address: str) -> None:
         self.wrong: list[str] = []
@@ -75,6 +83,7 @@ class Watch:
         page.on("console", self._console)
         page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
         page.on("request", self._request)
+        page.on("dialog", self._dialog)
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type == "error":
@@ -84,6 +93,10 @@ class Watch:
         own = (self._address, self._address.replace("http", "ws", 1), "data:", "blob:")
         if not request.url.startswith(own):
             self.wrong.append(f"asked elsewhere: {request.url}")
+
+    def _dialog(self, dialog: Dialog) -> None:
+        self.wrong.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
 
 
 @pytest.fixture(params=["light", "dark", "phone"])

@@ -167,7 +167,11 @@ def test_too_many_pages_are_turned_away_and_the_api_is_not(run: Path) -> None:
     from ukge.serve.app import Explorer, front
 
     _, service = create_app(run, explorer=False)
-    crowded = front(service, Explorer(FastAPI(), ("/",), lambda: True), None)
+    crowded = front(
+        service,
+        Explorer(FastAPI(), ("/",), lambda scope: scope["path"] == "/", lambda scope, limits: OverloadedError()),
+        None,
+    )
     with TestClient(Guard(crowded, Access(), Limits(), Metrics())) as asking:
         refused = asking.get("/")
         assert (refused.status_code, refused.json()["type"]) == (503, "urn:ukge:problem:overloaded")

@@ -49,27 +49,28 @@ def serve(
     allowed = access(host, api_key_file, tuple(allow_host or ()))
     try:
         from ukge.serve.app import WATCH_SECONDS, create_app
-        from ukge.serve.server import run_server
+        from ukge.serve.server import ending_on_signals, run_server
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"serving needs the package '{error.name}', which is not installed", hint="pip install 'ukge[serve]'"
         ) from None
 
-    app, service = create_app(
-        run,
-        data=data,
-        limits=limits,
-        access=allowed,
-        explorer=explorer,
-        watch_seconds=WATCH_SECONDS if watch else None,
-        index_above=index_above,
-    )
     shown = f"[{host}]" if ":" in host else host
-    run_server(
-        app,
-        service,
-        host=host,
-        port=port,
-        limits=limits,
-        on_start=lambda actual: note(f"serving {run} on http://{shown}:{actual}/"),
-    )
+    with ending_on_signals():
+        app, service = create_app(
+            run,
+            data=data,
+            limits=limits,
+            access=allowed,
+            explorer=explorer,
+            watch_seconds=WATCH_SECONDS if watch else None,
+            index_above=index_above,
+        )
+        run_server(
+            app,
+            service,
+            host=host,
+            port=port,
+            limits=limits,
+            on_start=lambda actual: note(f"serving {run} on http://{shown}:{actual}/"),
+        )

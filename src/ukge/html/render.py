@@ -12,6 +12,14 @@ if TYPE_CHECKING:
 NOTHING = "–"
 """What stands for a number that there is not."""
 
+UNSEEN = {
+    **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"},
+    0x7F: 0x2421,
+    **dict.fromkeys((*range(0x80, 0xA0), 0x061C, *range(0x200E, 0x2010), *range(0x2028, 0x202F)), 0xFFFD),
+    **dict.fromkeys(range(0x2066, 0x206A), 0xFFFD),
+}
+"""Characters that nobody sees, and the signs that stand for them."""
+
 
 def render(template: str, **values: object) -> Markup:
     """Return a template filled with values, all escaped but those that were rendered before."""
@@ -28,6 +36,7 @@ def _environment() -> Environment:
         loader=PackageLoader("ukge.html"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=shown,
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
@@ -35,6 +44,16 @@ def _environment() -> Environment:
     )
     made.filters |= {"form": form, "width": width}
     return made
+
+
+def shown(value: object) -> object:
+    """Return what stands for a value on a page: of text, signs in place of characters that nobody sees.
+
+    Those are control characters, and marks that turn what follows them around, the page's own words included.
+    """
+    from markupsafe import Markup  # noqa: PLC0415
+
+    return value.translate(UNSEEN) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def form(number: float | None, how: str) -> str:

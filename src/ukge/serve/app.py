@@ -14,9 +14,9 @@ from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ukge.serve.api import create_api
-from ukge.serve.guard import LIVE_PATHS, Guard
+from ukge.serve.guard import Guard
 from ukge.serve.live import Live
-from ukge.serve.problems import OverloadedError
+from ukge.serve.problems import Problem
 from ukge.serve.service import Service
 from ukge.serve.settings import Access, Limits
 from ukge.serve.snapshot import Snapshot
@@ -27,11 +27,12 @@ INDEX_ABOVE = 1_000_000
 
 
 class Explorer(NamedTuple):
-    """The pages for people: their application, the addresses that it answers, and whether it has too many open."""
+    """The pages for people: their application, their addresses, what it answers, and whether one may have another."""
 
     app: FastAPI
-    addresses: Container[str]
-    crowded: Callable[[], bool]
+    pages: Container[str]
+    answers: Callable[[Scope], bool]
+    crowded: Callable[[Scope, Limits], Problem | None]
 
 
 def front(service: Service, explorer: Explorer | None, watch_seconds: float | None) -> ASGIApp:
@@ -39,13 +40,13 @@ def front(service: Service, explorer: Explorer | None, watch_seconds: float | No
     api = create_api(service)
 
     async def chosen(scope: Scope, receive: Receive, send: Send) -> None:
-        path = scope["path"]
         # Addresses that lead nowhere are left to the API: the explorer would hold a page in memory to say so.
-        if explorer is None or not (path.startswith(LIVE_PATHS) or path in explorer.addresses):
+        if explorer is None or not explorer.answers(scope):
             await api(scope, receive, send)
             return
-        if not path.startswith(LIVE_PATHS) and explorer.crowded():
-            raise OverloadedError
+        refused = explorer.crowded(scope, service.limits) if scope["path"] in explorer.pages else None
+        if refused is not None:
+            raise refused
         await explorer.app(scope, receive, send)
 
     @contextlib.asynccontextmanager
@@ -53,7 +54,7 @@ def front(service: Service, explorer: Explorer | None, watch_seconds: float | No
         async with contextlib.AsyncExitStack() as stack:
             if explorer is not None:
                 await stack.enter_async_context(explorer.app.router.lifespan_context(explorer.app))
-            service.snapshot.warm()
+            await asyncio.to_thread(service.snapshot.warm)
             watch = None if watch_seconds is None else asyncio.create_task(service.live.watch(watch_seconds))
             try:
                 yield
@@ -89,7 +90,8 @@ def create_app(
     service = Service(live, work, allowed)
     pages = None
     if explorer:
-        from ukge.serve.explorer import ADDRESSES, create_explorer, crowded  # noqa: PLC0415 — it takes a second to load
+        from ukge.serve.explorer import PAGES, answers, create_explorer, crowded  # noqa: PLC0415 — loads for a second
 
-        pages = Explorer(create_explorer(service), ADDRESSES, crowded)
-    return Guard(front(service, pages, watch_seconds), access or Access(), allowed, live.metrics), service
+        pages = Explorer(create_explorer(service), PAGES, answers, crowded)
+    behind = front(service, pages, watch_seconds)
+    return Guard(behind, access or Access(), allowed, live.metrics, pages.pages if pages else ()), service

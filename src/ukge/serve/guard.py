@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
+import secrets
 import time
-from collections.abc import MutableMapping
-from typing import Any
+from collections import Counter, OrderedDict
+from collections.abc import Container
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers
@@ -16,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ukge.html import render
 from ukge.serve.metrics import Metrics
-from ukge.serve.problems import Problem, TimeLimitError, too_large
+from ukge.serve.problems import Problem, TimeLimitError, TooOftenError, too_large
 from ukge.serve.settings import Access, Limits
 
 log = logging.getLogger("ukge.serve")
@@ -25,19 +27,34 @@ COOKIE = "ukge_pass"
 LOGIN_PATH = "/login"
 OPEN_PATHS = frozenset({"/healthz", LOGIN_PATH})
 API_PATHS = ("/v1/", "/healthz", "/metrics", "/openapi.json")
-LIVE_PATHS = ("/_nicegui",)
-"""The explorer's own channel, whose requests may stay open."""
+CHANNEL = "/_nicegui_ws"
+"""The explorer's channel to its pages, a WebSocket."""
 
-POLICY = (
-    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; form-action 'self'"
+BURST, PER_SECOND = 100, 5.0
+"""Pages, and channels, that one address may open at once, and how many more each second."""
+
+PLAIN = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'"
 )
+"""What any answer may do in a browser: show text. Only pages of the explorer run scripts."""
+
+PAGE = (
+    "default-src 'self'; script-src 'self' 'nonce-{nonce}' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; font-src 'self'; connect-src 'self'; object-src 'none'; frame-src 'none'; "
+    "worker-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""Scripts are files of ours, or stand in NiceGUI's own template; a name that became markup could start none.
+
+Its library makes functions of templates, and styles by script: hence the two words that are unsafe.
+"""
+
 SECURITY = {
     b"x-content-type-options": b"nosniff",
     b"referrer-policy": b"no-referrer",
     b"x-frame-options": b"DENY",
     b"cross-origin-resource-policy": b"same-origin",
-    b"content-security-policy": POLICY.encode(),
+    b"cross-origin-opener-policy": b"same-origin",
 }
 
 
@@ -51,11 +68,40 @@ def login_page(status: int = 401, *, wrong: bool = False) -> HTMLResponse:
     return HTMLResponse(render("login.html", action=LOGIN_PATH, wrong=wrong), status)
 
 
-class Guard:
-    """Wraps the whole service."""
+class Pace:
+    """How often an address may do something. Only the addresses that came last are remembered."""
 
-    def __init__(self, app: ASGIApp, access: Access, limits: Limits, metrics: Metrics) -> None:
-        self.app, self.access, self.limits, self.metrics = app, access, limits, metrics
+    def __init__(self, burst: int = BURST, per_second: float = PER_SECOND, remembered: int = 4_096) -> None:
+        self._burst, self._per_second, self._remembered = burst, per_second, remembered
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def __len__(self) -> int:
+        """Return how many addresses are remembered."""
+        return len(self._left)
+
+    def allows(self, address: str) -> bool:
+        """Return whether an address may once more, and count it."""
+        now = time.monotonic()
+        left, since = self._left.pop(address, (float(self._burst), now))
+        left = min(float(self._burst), left + self._per_second * (now - since))
+        self._left[address] = max(0.0, left - 1.0) if left >= 1.0 else left, now
+        while len(self._left) > self._remembered:
+            self._left.popitem(last=False)
+        return left >= 1.0
+
+
+class Guard:
+    """Wraps the whole service: the API, the pages, what their library loads, and its channel alike.
+
+    `pages` are the addresses that answer with a page of the explorer.
+    """
+
+    def __init__(
+        self, app: ASGIApp, access: Access, limits: Limits, metrics: Metrics, pages: Container[str] = ()
+    ) -> None:
+        self.app, self.access, self.limits, self.metrics, self.pages = app, access, limits, metrics, pages
+        self.pace = Pace()
+        self._channels: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in, or answer why not."""
@@ -67,21 +113,31 @@ class Guard:
             await self.app(scope, receive, send)
 
     async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope)
+        headers, address = Headers(scope=scope), network(scope)
         own = self.access.knows_host(headers.get("host", "")) and _same_origin(headers)
-        if own and (self.access.key is None or self._shown(headers)):
-            await self.app(scope, receive, send)
+        known = own and scope["path"].startswith(CHANNEL) and (self.access.key is None or self._shown(headers))
+        crowded = self._channels.total() >= self.limits.pages or 3 * self._channels[address] >= self.limits.pages
+        if not known or crowded or not self.pace.allows(address):
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
             return
-        await receive()
-        await send({"type": "websocket.close", "code": 1008})
+        self._channels[address] += 1
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            self._channels[address] -= 1
+            self._channels += Counter()  # forgets the addresses that have none
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer = _Answer(send)
+        page = scope["path"] in self.pages
+        scope["nonce"] = secrets.token_urlsafe(16) if page else ""
+        # Who asks may say anything here, and NiceGUI would believe it.
+        scope["headers"] = [each for each in scope["headers"] if each[0] != b"x-forwarded-prefix"]
+        answer = _Answer(send, PAGE.format(nonce=scope["nonce"]) if page else PLAIN)
         started = time.perf_counter()
         self.metrics.in_flight.inc()
-        limit = None if scope["path"].startswith(LIVE_PATHS) else self.limits.seconds
         try:
-            async with asyncio.timeout(limit):
+            async with asyncio.timeout(self.limits.seconds):
                 refusal = self._refusal(scope)
                 body = None if refusal else await self._body(scope, receive)
                 if scope["path"] == LOGIN_PATH and refusal is None and self.access.key is not None:
@@ -107,6 +163,11 @@ class Guard:
         if not self.access.knows_host(headers.get("host", "")):
             return Problem(421, "unknown-host", "The service is not known by this host name.").response()
         if self.access.key is None or scope["path"] in OPEN_PATHS or self._shown(headers):
+            if scope["path"].startswith(CHANNEL):
+                detail = "The explorer's channel is a WebSocket."
+                return Problem(426, "upgrade-required", detail, headers={"upgrade": "websocket"}).response()
+            if scope["path"] in self.pages and not self.pace.allows(network(scope)):
+                return TooOftenError().response()
             return None
         if not is_api(scope["path"]):
             return login_page()
@@ -164,14 +225,20 @@ class Guard:
 class _Answer:
     """Adds headers to a response, and knows whether one has begun."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, policy: str) -> None:
         self._send = send
+        self._security = {**SECURITY, b"content-security-policy": policy.encode()}
         self.status = 0
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message = {**message, "headers": _with_security(message)}
+            headers = list(message.get("headers", []))
+            given = {name.lower() for name, _ in headers}
+            message = {
+                **message,
+                "headers": headers + [each for each in self._security.items() if each[0] not in given],
+            }
         await self._send(message)
 
     async def instead(self, problem: Problem, scope: Scope, receive: Receive) -> None:
@@ -182,10 +249,14 @@ class _Answer:
             log.warning("a response that had begun was cut: %s", problem.detail)
 
 
-def _with_security(message: MutableMapping[str, Any]) -> list[tuple[bytes, bytes]]:
-    headers = list(message.get("headers", []))
-    given = {name.lower() for name, _ in headers}
-    return headers + [(name, value) for name, value in SECURITY.items() if name not in given]
+def network(scope: Scope) -> str:
+    """Return where a request comes from: an IPv4 address, or the network of an IPv6 one, which one host has whole."""
+    address = (scope.get("client") or ("",))[0]
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    return address if found.version == 4 else str(ipaddress.ip_network((int(found) >> 64 << 64, 64)))
 
 
 def _same_origin(headers: Headers) -> bool:

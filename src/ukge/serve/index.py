@@ -6,13 +6,15 @@ and only the choice of candidates is approximate.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from usearch.index import Index
 
 from ukge.asking.search import Check, ExactSearch, Found, Wanted
@@ -63,8 +65,14 @@ class ApproximateSearch:
 
 
 def approximate(run: Path, known: FactIndex, exact: ExactSearch) -> ApproximateSearch:
-    """Return the index that the run keeps for its weights, or build it and keep it there if that is possible."""
-    digest = sha256(run / "weights.safetensors")
+    """Return the index that the run keeps for its weights, or build it and keep it there if that is possible.
+
+    The weights are those in memory, which were checked, whatever the run's file holds by now.
+    """
+    hasher = hashlib.sha256()
+    for ids in _blocks(exact.model):
+        hasher.update(exact.model.tables.rows(ids).tobytes())
+    digest = hasher.hexdigest()
     index = _kept(run / FOLDER, digest, exact.model) or _built(run / FOLDER, digest, exact.model)
     recall, expansion = _checked(exact, index, known)
     log.info("approximate index: recall of the ten best answers %.3f at expansion %d", recall, expansion)
@@ -81,10 +89,14 @@ def _empty(model: Model) -> Any:
     )
 
 
+def _blocks(model: Model) -> Iterator[npt.NDArray[np.int64]]:
+    for start in range(0, model.n_entities, ADDED_AT_ONCE):
+        yield np.arange(start, min(start + ADDED_AT_ONCE, model.n_entities))
+
+
 def _built(folder: Path, digest: str, model: Model) -> Any:
     index = _empty(model)
-    for start in range(0, model.n_entities, ADDED_AT_ONCE):
-        ids = np.arange(start, min(start + ADDED_AT_ONCE, model.n_entities))
+    for ids in _blocks(model):
         index.add(ids, model.tables.rows(ids))
     try:
         folder.mkdir(exist_ok=True)
@@ -102,10 +114,11 @@ def _kept(folder: Path, digest: str, model: Model) -> Any | None:
     file = folder / "entities.usearch"
     try:
         told = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-        if told != {"weights": digest, "index": sha256(file)}:
+        content = file.read_bytes()  # not mapped: what was checked is what answers
+        if told != {"weights": digest, "index": hashlib.sha256(content).hexdigest()}:
             return None
         index = _empty(model)
-        index.view(str(file))
+        index.load(content)
     except (OSError, ValueError, RuntimeError):
         return None
     return index if len(index) == model.n_entities else None

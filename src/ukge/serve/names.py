@@ -26,6 +26,7 @@ MOST_NEAR = 200
 AT_ONCE = 2_000
 """Names that are compared before other threads get their turn."""
 
+LONGEST_LABEL = 120
 SEPARATORS = re.compile(r"[:/#]")
 READABLE = re.compile(r"[_\s]+")
 
@@ -46,7 +47,8 @@ HOW: tuple[How, ...] = ("exact", "prefix", "word", "inside")
 def label(name: str) -> str:
     """Return what people call it: the last part of a name such as `concept:city:new_york`, with spaces."""
     last = SEPARATORS.split(name.rstrip(":/#"))[-1]
-    return READABLE.sub(" ", last).strip() or name
+    shown = READABLE.sub(" ", last).strip() or name
+    return shown if len(shown) <= LONGEST_LABEL else shown[: LONGEST_LABEL - 1].rstrip() + "…"
 
 
 def category(name: str) -> str:

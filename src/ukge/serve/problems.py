@@ -84,6 +84,14 @@ class OverloadedError(Problem):
         super().__init__(503, "overloaded", detail, headers={"retry-after": "1"})
 
 
+class TooOftenError(Problem):
+    """One address opens pages too quickly, or holds too many."""
+
+    def __init__(self) -> None:
+        detail = "Your address has opened too many pages. Close some, or come back in a minute."
+        super().__init__(429, "too-many-pages", detail, headers={"retry-after": "30"})
+
+
 def unknown_name(kind: str, name: str, near: Sequence[str]) -> Problem:
     """Return that the graph has no such entity or relation, and what may have been meant."""
     return Problem(404, f"unknown-{kind}", f"The graph has no {kind} {short(name)!r}.", value=short(name), near=[*near])

@@ -4,40 +4,62 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
+import os
 import signal
-from collections.abc import Callable
-from typing import Any
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any, NoReturn
 
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from ukge.serve.guard import network
 from ukge.serve.service import Service
 from ukge.serve.settings import Limits
 
 GRACE_SECONDS = 5.0
 """Time beyond the longest request that an end waits for those under way."""
 
+INTERRUPTED = 130
+"""The exit code after Ctrl-C."""
+
 HEAD_BYTES = 64 * 1024
 HEAD_SECONDS = 10.0
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Closes a connection whose request line and headers are too long or do not arrive in time."""
+    """Closes a connection whose request line and headers are too long or do not arrive in time.
+
+    Where there are too many connections, or too many of one address, the one that has waited longest for its client
+    gives way to the new one: however many are held open, whoever sends a request at once is heard.
+    """
 
     head_seconds = HEAD_SECONDS
 
-    def __init__(self, *given: Any, **named: Any) -> None:
+    def __init__(self, *given: Any, limits: Limits, **named: Any) -> None:
         super().__init__(*given, **named)
+        self._limits = limits
         self._head_bytes = 0
         self._in_head = True
         self._timer: asyncio.TimerHandle | None = None
+        self._waits_since: float | None = None
+
+    @property
+    def address(self) -> str:
+        """Where it comes from."""
+        return network({"client": self.client})
 
     def connection_made(self, transport: Any) -> None:
-        """Start to wait for the first request."""
+        """Make room, and start to wait for the first request."""
         super().connection_made(transport)
+        self._waits_since = self.loop.time()
         self._await_head()
+        self._make_room()
 
     def data_received(self, data: bytes) -> None:
         """Count the bytes of a head that is not complete."""
@@ -54,16 +76,42 @@ class BoundedProtocol(HttpToolsProtocol):
         self._await_head()
 
     def on_headers_complete(self) -> None:
-        """Stop waiting."""
+        """Stop waiting for the head."""
         self._in_head = False
         self._head_bytes = 0
         self._stop_waiting()
         super().on_headers_complete()
 
+    def on_message_complete(self) -> None:
+        """Note that the client has said all."""
+        self._waits_since = None
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Wait for another request."""
+        self._waits_since = self.loop.time()
+        super().on_response_complete()
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         self._stop_waiting()
         super().connection_lost(exc)
+
+    def _make_room(self) -> None:
+        every = [each for each in self.connections if isinstance(each, BoundedProtocol)]
+        count = Counter(each.address for each in every)
+        full = len(self.connections) > self._limits.connections
+        if 2 * count[self.address] > self._limits.connections:
+            largest = self.address
+        elif full:
+            largest = count.most_common(1)[0][0]
+        else:
+            return
+        waiting = [each for each in every if each is not self and each.address == largest and each._waits_since]
+        if waiting:
+            min(waiting, key=lambda each: each._waits_since or 0.0).transport.close()
+        elif not full:
+            self.transport.close()  # were it full, it would be told so when it has asked
 
     def _await_head(self) -> None:
         self._stop_waiting()
@@ -91,16 +139,41 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
         """Listen, then tell the port."""
         await super().startup(sockets)  # type: ignore[arg-type]
-        if not self.started:
+        if not self.started or self.should_exit:
             return
         with contextlib.suppress(NotImplementedError, AttributeError, ValueError):  # not every system has SIGHUP
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._reload)
         self._on_start(self.servers[0].sockets[0].getsockname()[1])
 
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Let requests under way finish; before there are any, end at once."""
+        if not self.started:
+            end(sig, frame)
+        super().handle_exit(sig, frame)
+
     def _reload(self) -> None:
         task = asyncio.create_task(self._service.live.reload())
         self._reloading.add(task)
         task.add_done_callback(self._reloading.discard)
+
+
+def end(sig: int, _: FrameType | None = None) -> NoReturn:
+    """End the process, told by a signal. What threads still prepare is of use to nobody, so they are not waited for."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, RuntimeError):  # it may be written to just now
+            stream.flush()
+    os._exit(INTERRUPTED if sig == signal.SIGINT else 0)
+
+
+@contextlib.contextmanager
+def ending_on_signals() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM end the process: at once while it opens the run, later as the server says."""
+    before = {each: signal.signal(each, end) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def run_server(
@@ -112,14 +185,14 @@ def run_server(
         app,
         host=host,
         port=port,
-        http=BoundedProtocol,
+        http=functools.partial(BoundedProtocol, limits=limits),  # type: ignore[arg-type]
         ws="websockets-sansio",
         lifespan="on",
         log_level="warning",
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=limits.connections,
+        limit_concurrency=limits.connections + 1,
         timeout_keep_alive=15,
         timeout_graceful_shutdown=int(limits.seconds + GRACE_SECONDS),
         ws_max_size=limits.body_bytes,

@@ -30,7 +30,9 @@ class Limits:
     waiting: int = 256
     """requests that may wait for the processor; more are told to come back"""
     connections: int = 512
-    """open connections"""
+    """open connections; one address may have half of them, and whoever waits longest for its client gives way"""
+    pages: int = 300
+    """pages of the explorer that are held for browsers; one address may have a third of them"""
 
     def __post_init__(self) -> None:
         for name in self.__slots__:

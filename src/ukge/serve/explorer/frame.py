@@ -50,7 +50,7 @@ PAGES: dict[str, Page] = {
 
 def build_frame(service: Service) -> None:
     """Build what stays while pages change."""
-    ui.add_css(markup("explorer.css"))
+    ui.add_head_html(markup("head.html"))
     ui.colors(primary="#1f5f99")
     dark = ui.dark_mode(None)
     with ui.header().classes("top"), ui.element("div").classes("bar-top"):
