@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import zstandard
 
 from ukge.errors import DataError
@@ -147,6 +150,22 @@ def atomic_sink(path: Path) -> Iterator[Any]:
         raise DataError(f"cannot be written: {error}", source=str(path), hint="Check space and permissions.") from None
 
 
+def checksum(column: pa.ChunkedArray, before: Sequence[int] = (0, 0)) -> list[int]:
+    """Return CRCs of the lengths and the letters of names, or of numbers, however a column is cut, from `before` on."""
+    sizes, values = before
+    for chunk in column.chunks:
+        if not pa.types.is_large_string(chunk.type):
+            values = zlib.crc32(chunk.to_numpy(zero_copy_only=False), values)
+            continue
+        sizes = zlib.crc32(pc.binary_length(chunk).fill_null(-1).to_numpy(zero_copy_only=False), sizes)
+        known = chunk.fill_null("")
+        _, offsets, text = known.buffers()
+        ends = np.frombuffer(offsets, np.int64)[known.offset : known.offset + len(known) + 1]
+        if text is not None and len(ends):
+            values = zlib.crc32(text.slice(int(ends[0]), int(ends[-1] - ends[0])), values)
+    return [sizes, values]
+
+
 def damaged(path: Path, error: OSError) -> str:
     """Say that reading stopped, at the last line or statement that could be read or soon after it."""
     if compression_of(path) is None:
@@ -162,4 +181,7 @@ def _packed(path: Path, compression: str | None) -> Any:
     return compressor.stream_writer(path.open("wb"), closefd=True)
 
 
+CHECKSUMS = "ukge.checksums"
+"""Where a Parquet file of ours keeps the checksums of its columns: those of Parquet are of pages, not of what the
+footer says about them, and a bit of that can flip as well."""
 DAMAGED_HINT = "Fetch or compress the file again."

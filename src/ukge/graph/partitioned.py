@@ -152,7 +152,8 @@ def save_prepared(dataset: Dataset, links: UncertainGraph | None, directory: str
 
 def _write(folder: Path, table: pa.Table) -> None:
     folder.mkdir(parents=True)
-    pq.write_table(table, folder / "part-0.parquet", compression="zstd", row_group_size=1 << 18)
+    target = folder / "part-0.parquet"
+    pq.write_table(table, target, compression="zstd", row_group_size=1 << 18, write_page_checksum=True)
 
 
 def _files(folder: Path) -> list[Path]:
@@ -161,6 +162,6 @@ def _files(folder: Path) -> list[Path]:
 
 def _opened(file: Path) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(file)
+        return pq.ParquetFile(file, page_checksum_verification=True)
     except (pa.ArrowInvalid, OSError) as error:
         raise DataError(f"is no readable Parquet file: {error}", source=str(file), hint=HINT) from None

@@ -51,14 +51,17 @@ class Vocabulary:
         """Read what `to_parquet` returned."""
         from pyarrow.parquet import ParquetFile  # noqa: PLC0415 — most vocabularies come from facts
 
-        return cls(ParquetFile(pa.BufferReader(content)).read()["name"].combine_chunks(), kind=kind)
+        return cls(
+            ParquetFile(pa.BufferReader(content), page_checksum_verification=True).read()["name"].combine_chunks(),
+            kind=kind,
+        )
 
     def to_parquet(self) -> bytes:
         """Return the content of a Parquet file with the names in order."""
         from pyarrow.parquet import write_table  # noqa: PLC0415
 
         sink = pa.BufferOutputStream()
-        write_table(pa.table({"name": self.names}), sink, compression="zstd")
+        write_table(pa.table({"name": self.names}), sink, compression="zstd", write_page_checksum=True)
         content: bytes = sink.getvalue().to_pybytes()
         return content
 

@@ -192,7 +192,7 @@ class SparkEngine(Engine):
         try:
             self._frame(expression).write.mode("overwrite").parquet(parts)
             found = ds.dataset(parts, format="parquet")
-            with pq.ParquetWriter(path, found.schema, compression="zstd") as writer:
+            with pq.ParquetWriter(path, found.schema, compression="zstd", write_page_checksum=True) as writer:
                 for batch in found.to_batches():
                     writer.write_batch(batch)
         finally:

@@ -94,7 +94,8 @@ class Grounding:
         """Return the table, or some of its columns, from memory or from the file."""
         if self.table is not None:
             return self.table if columns is None else self.table.select(columns)
-        return pq.read_table(self.path, columns=None if columns is None else list(columns))
+        chosen = None if columns is None else list(columns)
+        return pq.read_table(self.path, columns=chosen, page_checksum_verification=True)
 
     def heads(self, graph: UncertainGraph) -> UncertainGraph:
         """Return the heads as facts whose confidence is the truth of their body: what a file of ground rules holds."""

@@ -69,7 +69,7 @@ def write_names(vocabulary: Vocabulary, stem: Path) -> None:
     """Write `id<TAB>name` lines to `stem`.tsv; names that no such line can hold go to `stem`.parquet instead."""
     if pc.any(pc.match_substring_regex(vocabulary.names, r"[\t\r\n]")).as_py():
         table = pa.table({"id": pa.array(np.arange(len(vocabulary))), "name": vocabulary.names})
-        pa_parquet.write_table(table, stem.with_suffix(".parquet"))
+        pa_parquet.write_table(table, stem.with_suffix(".parquet"), write_page_checksum=True)
         return
     with stem.with_suffix(".tsv").open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{at}\t{name}\n" for at, name in enumerate(vocabulary))
@@ -102,7 +102,7 @@ def _columns(path: Path) -> tuple[pa.Array, pa.Array]:
     comma = path.suffix == ".csv"
     try:
         if path.suffix == ".parquet":
-            table = pa_parquet.read_table(path)
+            table = pa_parquet.read_table(path, page_checksum_verification=True)
         else:
             table = pa_csv.read_csv(
                 path,

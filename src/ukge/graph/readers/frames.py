@@ -5,6 +5,7 @@ Of a Parquet file only the columns of facts are read.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from ukge.errors import DataError
 from ukge.graph.checks import NAME_HINT, Where, refuse_rows
 from ukge.graph.columns import Confidences, Names, confidence_column, names_column
 from ukge.graph.fact import TRIPLE
+from ukge.graph.files import CHECKSUMS, checksum
 from ukge.graph.formats import Format, is_from, readers
 from ukge.graph.readers.layout import FACTS, ColumnMap, Roles, assign_roles
 from ukge.graph.readers.parsed import Parsed, Request, one_relation
@@ -96,6 +98,7 @@ def read_parquet(
         names, wanted = file.schema_arrow.names, FACTS.given(relation)
         roles = assign_roles(len(names), header=names, columns=columns, source=str(path), wanted=wanted)
         table = checked(file.read(columns=[names[at] for at in roles.values()]))
+        _check_checksums(file, table)
     found = Columns({role: table[names[at]] for role, at in roles.items()}, roles, names, Where(str(path)))
     return parsed_columns(found, request, relation)
 
@@ -129,6 +132,22 @@ def parsed_columns(found: Columns, request: Request, relation: str | None = None
         rows=rows,
         ignored_columns=tuple(name for at, name in enumerate(found.names) if at not in found.roles.values()),
     )
+
+
+def _check_checksums(file: pq.ParquetFile, table: pa.Table) -> None:
+    """Raise `pa.ArrowInvalid` if a column is not what we wrote; files of others have no such checksums."""
+    said = (file.metadata.metadata or {}).get(CHECKSUMS.encode())
+    if said is None:
+        return
+    try:
+        known = dict(json.loads(said))
+    except (ValueError, TypeError):
+        known = {}
+    if list(known) != file.schema_arrow.names:
+        raise pa.ArrowInvalid("its footer is damaged: it does not say the columns that were written")
+    for name in table.column_names:
+        if checksum(table[name].cast(pa.float64() if name == "confidence" else pa.large_string())) != known[name]:
+            raise pa.ArrowInvalid(f"column {name} does not have the checksum that it was written with")
 
 
 def checked(table: pa.Table) -> pa.Table:

@@ -166,7 +166,7 @@ def _table(blueprint: Blueprint, regions: Sequence[FactArrays]) -> pa.Table:
 
 
 def _write_file(path: Path, tables: Iterator[pa.Table]) -> None:
-    with pq.ParquetWriter(path, _SCHEMA, compression="zstd") as writer:
+    with pq.ParquetWriter(path, _SCHEMA, compression="zstd", write_page_checksum=True) as writer:
         for table in tables:
             writer.write_table(table)
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from ukge.errors import DataError
 from ukge.graph.arrow import from_names
 from ukge.graph.fact import REQUIRED, ROLES
-from ukge.graph.files import atomic_sink, check_target, compression_of, extension_of
+from ukge.graph.files import CHECKSUMS, atomic_sink, check_target, checksum, compression_of, extension_of
 from ukge.graph.formats import Format, writers
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.writers.lines import joined, quoted
@@ -37,12 +37,16 @@ def write_parquet(graph: UncertainGraph, sink: pa.NativeFile, path: Path, *, com
     _refuse_packed(path)
     names = REQUIRED if graph.source is None else ROLES
     schema = pa.schema([(name, pa.float64() if name == "confidence" else pa.large_string()) for name in names])
-    with pq.ParquetWriter(sink, schema, compression=compression) as writer:
+    checksums: dict[str, list[int]] = {name: [0, 0] for name in names}
+    with pq.ParquetWriter(sink, schema, compression=compression, write_page_checksum=True) as writer:
         for start in range(0, len(graph), _ROWS):
             named = graph[start : start + _ROWS].facts()
             if graph.source is not None and "source" not in named.column_names:
                 named = named.append_column("source", pa.nulls(len(named), pa.large_string()))
-            writer.write_table(named.cast(schema))
+            named = named.cast(schema)
+            checksums = {name: checksum(named[name], checksums[name]) for name in names}
+            writer.write_table(named)
+        writer.add_key_value_metadata({CHECKSUMS: json.dumps(checksums)})
 
 
 def is_table(path: Path) -> bool:
@@ -68,7 +72,7 @@ def write_table(path: Path, table: pa.Table) -> None:
     extension = extension_of(path)
     with atomic_sink(path) as sink:
         if extension in PARQUET:
-            pq.write_table(table, sink, compression="zstd")
+            pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
         elif extension in JSON_LINES:
             for row in plain_rows(table):
                 sink.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
