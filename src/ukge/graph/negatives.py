@@ -20,13 +20,14 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ukge.errors import ConfigError, DataError, Problem
+from ukge.errors import DataError, Problem
 from ukge.graph.dataset import Dataset
 from ukge.graph.index import Ranges
 from ukge.graph.keys import Keys, contains, times_before, triple_keys
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids
 from ukge.registry import Registry
+from ukge.settings.knobs import check_number, check_seed
 
 MIXED = ("uniform", "range", "degree", "other-relation")
 _TRIES = 1 << 16
@@ -164,6 +165,7 @@ def negative_links(
         like = data.test if isinstance(data, Dataset) else data
     propose = KINDS.get(kind)
     _check(train, like, n)
+    check_seed(seed)
     rng = np.random.default_rng(seed)
     rows = _rows(len(like), n, rng)
     slots = Slots(like.head[rows], like.relation[rows], like.tail[rows])
@@ -237,8 +239,8 @@ def _check(train: UncertainGraph, like: UncertainGraph, n: int | None) -> None:
         raise DataError("the facts to be like do not share the vocabularies of the data set")
     if len(train) == 0 or len(like) == 0:
         raise DataError("negative links need training facts to draw from and facts to be like")
-    if n is not None and n < 1:
-        raise ConfigError(f"{n} negative links cannot be drawn", hint="Ask for 1 or more.")
+    if n is not None:
+        check_number(int, "n", n, least=1, most=2**31 - 1)
 
 
 def _too_few(kind: str, train: UncertainGraph, relation: Ids, missing: npt.NDArray[np.bool_]) -> DataError:
