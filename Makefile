@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 BASE   := $(VENV)/.base
 STAMP  := $(VENV)/.installed
 
-.PHONY: install demo reproduce lint types contracts dependencies unit test test-browser test-readme bench clean
+.PHONY: install demo reproduce lint types contracts dependencies unit test test-browser test-readme kills bench clean
 
 install: $(STAMP)
 
@@ -66,6 +66,10 @@ test-browser: install
 # The README in a new environment with what it installs, on a pseudo-terminal, without UKGE_DATA; then docs/.
 test-readme: install
 	UKGE_README=1 $(BIN)/pytest tests/readme
+
+# A kill, and a full disk, at every file operation of every command that works for long; needs a C compiler, on Linux.
+kills: install
+	$(BIN)/python tests/kills/harness.py
 
 bench: install
 	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

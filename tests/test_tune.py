@@ -6,6 +6,7 @@ import dataclasses
 import json
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -291,10 +292,32 @@ def test_a_directory_with_something_else_is_left_alone(dataset: Dataset, tmp_pat
         tune(dataset, directory=tmp_path / "thesis.tex", **ONE_RATE)
 
 
+@pytest.mark.parametrize("left", [None, "lr = 0.5\n"])
+def test_the_best_settings_are_there_after_a_kill_before_they_were_written(
+    dataset: Dataset, tmp_path: Path, left: str | None
+) -> None:
+    result = tune(dataset, directory=tmp_path, trials=1, **ONE_RATE)
+    file = tmp_path / "best.toml"
+    written = file.read_bytes()
+    file.unlink()
+    if left is not None:
+        file.write_text(left, encoding="utf-8")
+    (tmp_path / ".best.toml.0123abcd.tmp").write_text("half", encoding="utf-8")
+    again = tune(dataset, directory=tmp_path, trials=1, **ONE_RATE)
+    assert again.config == result.config == read_config(file)
+    assert file.read_bytes() == written
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_search_that_was_killed_at_its_first_file_begins_again(dataset: Dataset, tmp_path: Path) -> None:
+    (tmp_path / ".study.json.0123abcd.tmp").write_text("{", encoding="utf-8")
+    assert tune(dataset, directory=tmp_path, trials=1, **ONE_RATE).best is not None
+
+
 def test_two_searches_at_once_are_refused(dataset: Dataset, tmp_path: Path) -> None:
     def again(_: EpochEvent) -> None:
-        with pytest.raises(RunError, match="another process is searching"):
-            tune(dataset, directory=tmp_path, trials=1, **ONE_RATE)
+        with ThreadPoolExecutor(1) as other, pytest.raises(RunError, match="is in use by process"):
+            other.submit(lambda: tune(dataset, directory=tmp_path, trials=1, **ONE_RATE)).result()
 
     tune(dataset, directory=tmp_path, trials=1, on_epoch=again, **{**ONE_RATE, "epochs": 1})
 

@@ -20,7 +20,7 @@ from ukge.cli import app
 from ukge.distributed.prepare import PrepareSettings, prepare
 from ukge.errors import ConfigError, DataError
 from ukge.graph.catalogue import open_dataset
-from ukge.graph.partitioned import PARTS, Prepared, is_prepared, open_prepared, save_prepared
+from ukge.graph.partitioned import PARTS, Prepared, is_prepared, open_prepared, save_prepared, write_note
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate, stream_parquet
 from ukge.learning.estimator import UKGE
@@ -203,8 +203,24 @@ def test_damage_is_noticed(prepared: Prepared, tmp_path: Path) -> None:
         open_prepared(copy).share("train")
     for file in (copy / "entities").glob("*.parquet"):
         pq.write_table(pq.read_table(file).slice(1), file)
+    with pytest.raises(DataError, match="does not match its checksum"):
+        open_prepared(copy).vocabulary("entity")
+    sizes = prepared.n_entities, prepared.n_relations, prepared.facts
+    write_note(copy, *sizes)
     with pytest.raises(DataError, match="does not name the ids"):
         open_prepared(copy).vocabulary("entity")
+    shutil.copytree(prepared.path / "train", copy / "train", dirs_exist_ok=True)
+    write_note(copy, *sizes)
+    file = next((copy / "train").glob("*.parquet"))
+    content = bytearray(file.read_bytes())
+    content[len(content) // 3] ^= 1
+    file.write_bytes(bytes(content))
+    with pytest.raises(DataError, match="does not match its checksum"):
+        open_prepared(copy).share("train")
+    note = (copy / "prepared.json").read_text(encoding="utf-8")
+    (copy / "prepared.json").write_text(note.replace('"relations": ', '"relations": 1'), encoding="utf-8")
+    with pytest.raises(DataError, match="does not match its checksum"):
+        open_prepared(copy)
     (copy / "prepared.json").write_text(json.dumps({"format": 99, "entities": 1, "relations": 1, "facts": {}}))
     with pytest.raises(DataError, match="format 99"):
         open_prepared(copy)

@@ -50,18 +50,19 @@ class Predictor:
         self.evidence = evidence
 
     @classmethod
-    def open(cls, path: str | Path, data: str | Path | None = None) -> Self:
+    def open(cls, path: str | Path, data: str | Path | None = None, *, copied: bool = False) -> Self:
         """Open a finished run with its evidence, if it keeps some, or evidence in a directory of its own.
 
-        `data` is where facts are now that the run refers to. What an answer does not need is not read.
+        `data` is where facts are now that the run refers to. What an answer does not need is not read. If `copied`,
+        weights and arrays are in memory, whatever happens to their files then.
         """
         place = Path(path)
         inside = place / EVIDENCE
         if inside.is_dir() or not (place / "manifest.json").is_file():
-            evidence = Evidence.load(place)
+            evidence = Evidence.load(place, copied=copied)
             return cls(lambda: evidence.dataset, evidence=evidence)
         run = Run.open(place)
-        return cls(lambda: run.dataset(data), learnt=Learnt.load(run))
+        return cls(lambda: run.dataset(data), learnt=Learnt.load(run, copied=copied))
 
     @cached_property
     def dataset(self) -> Dataset:

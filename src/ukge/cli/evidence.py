@@ -51,15 +51,17 @@ def fit(
     from ukge.evidence.settings import as_error
     from ukge.progress.bars import WorkProgress
     from ukge.runs.directory import EVIDENCE
+    from ukge.storage.locks import alone
 
     settings = EvidenceSettings(error=as_error(error), seed=seed, iterations=trees)
     dataset = _shared_data(runs, data)
-    with WorkProgress(err(), f"evidence of {len(dataset.train):,} facts") as progress:
-        fitted = Evidence.fit(list(runs), dataset, settings=settings, tell=progress.tell)
-        # What only questions need is compiled once on a machine: now, and not while somebody waits for an answer.
-        fitted.explain(*dataset.val[0][:3])
     place = out_dir or runs[0] / EVIDENCE
-    fitted.save(place)
+    with alone(out_dir or runs[0]):
+        with WorkProgress(err(), f"evidence of {len(dataset.train):,} facts") as progress:
+            fitted = Evidence.fit(list(runs), dataset, settings=settings, tell=progress.tell)
+            # What only questions need is compiled once on a machine: now, and not while somebody waits for an answer.
+            fitted.explain(*dataset.val[0][:3])
+        fitted.save(place)
     for each in fitted.notes:
         note(each)
     _report(fitted, dataset, place, as_json=as_json)

@@ -9,7 +9,6 @@ SHA-256 beside it.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import warnings
@@ -26,7 +25,8 @@ from torch.distributed.checkpoint.state_dict_saver import save
 from ukge.distributed.engine import DistributedEngine
 from ukge.errors import RunError
 from ukge.runs.directory import Progress
-from ukge.storage.files import DAMAGED, sha256, write_atomically
+from ukge.storage.files import DAMAGED, sha256, write_atomically, writing
+from ukge.storage.sealed import sealed, unsealed
 
 FOLDER = "checkpoints"
 PROGRESS = "progress.json"
@@ -58,7 +58,7 @@ class Checkpoints:
         """Bring the engine to the last checkpoint, or return None if there is none."""
         last = last_checkpoint(self._folder)
         # What the first rank finds: a shared file system may show another rank less, for a while.
-        name = self._world.broadcast_text("" if last is None else last.name)
+        name = self._world.told_text("" if last is None else last.name)
         if not name:
             return None
         found = self._folder / name
@@ -68,7 +68,8 @@ class Checkpoints:
             load(state, storage_reader=HuggingFaceStorageReader(str(found)))
         own = {name.removeprefix("state."): state[name].cpu().numpy() for name in self._own_state()}
         self._engine.load_state(own)
-        return Progress(**json.loads((found / PROGRESS).read_text(encoding="utf-8")))
+        note = found / PROGRESS
+        return Progress.read(unsealed(note.read_bytes(), note), note)
 
     def _weights(self) -> dict[str, Tensor]:
         table = self._engine.table
@@ -89,7 +90,7 @@ class Checkpoints:
             partial.mkdir(parents=True)
 
         self._world.by_first(clear)
-        with _quiet():
+        with _quiet(), writing(target):
             writer = HuggingFaceStorageWriter(path=str(partial), save_distributed=True)
             save(state, storage_writer=writer)
         for file in partial.glob(f"shard-{self._world.rank + 1:05d}-*.safetensors"):
@@ -97,7 +98,7 @@ class Checkpoints:
         self._world.barrier()
 
         def commit() -> None:
-            write_atomically(partial / PROGRESS, json.dumps(note).encode())
+            write_atomically(partial / PROGRESS, sealed(note).encode())
             shutil.rmtree(target, ignore_errors=True)
             os.replace(partial, target)
 

@@ -7,8 +7,6 @@ entities, so that no held-out fact has a twin, under whatever relation, in train
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +22,8 @@ from ukge.graph.partitioned import Prepared, is_prepared, open_prepared, write_n
 from ukge.graph.readers.layout import ColumnMap, assign_roles
 from ukge.logic.engine import Engine, using
 from ukge.progress.steps import Steps, Tell
-from ukge.storage.files import temporary_beside
+from ukge.storage.files import replacing_directory
+from ukge.storage.locks import alone
 
 PARTS = ("train", "val", "test")
 DIGITS = 8
@@ -74,17 +73,8 @@ def prepare(
     if target.exists() and not (old and overwrite):
         hint = "Choose another directory, or replace it: ‹overwrite=True›." if old else "Choose another directory."
         raise ConfigError(f"{target} exists already", hint=hint)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = temporary_beside(target)
-    try:
-        temporary.mkdir()
-        with using(engine) as started:
-            _Work(started, asked, temporary).run(source, Steps(tell, STEPS))
-        if old:
-            shutil.rmtree(target)
-        os.replace(temporary, target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    with alone(target), replacing_directory(target, over=old) as folder, using(engine) as started:
+        _Work(started, asked, folder).run(source, Steps(tell, STEPS))
     return open_prepared(target)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,10 @@ from ukge.learning.train import Callback, Loop, Trained, learnable
 from ukge.learning.validation import Metric, Validation, metrics, validation_links
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.scorers import scorers
-from ukge.runs.directory import DataNote, Progress, Run
+from ukge.runs.directory import Progress, Run
+from ukge.runs.manifest import DataNote
 from ukge.settings.config import Config
+from ukge.storage.locks import alone
 
 FACTS = "facts"
 
@@ -72,8 +74,9 @@ def train_distributed(
     path = resume if resume is not None else job.out if job is not None else Path()
     config = Run(path).config if job is None else job.config
     boards = on_request(config, path)
-    with joined(config.runtime.device) as world:
+    with joined(config.runtime.device) as world, ExitStack() as held:
         run = Run(path)
+        world.by_first(lambda: held.enter_context(alone(path)))
         world.by_first(lambda: _open(path) if job is None else _begin(job, world))
         config = run.config
         torch.set_num_threads(config.runtime.threads or 1)
@@ -103,20 +106,17 @@ def _begin(job: Job, world: World) -> None:
     """Make the run directory, or open the one that these ranks made before torchrun started them again.
 
     A directory that somebody else made is refused however often the ranks are started, unless an old run is to give
-    way. That happens before anything else, so that ranks that are started again do not take it for theirs.
+    way: it is theirs once the new one has taken its place.
     """
     ours = f"made/{job.out.resolve()}"
     if world.launch.check([ours]):
-        if (job.out / "manifest.json").is_file() and Run(job.out).manifest().get("distributed"):
+        if (job.out / "manifest.json").is_file():
             _open(job.out)
             return
-        shutil.rmtree(job.out, ignore_errors=True)  # the ranks died while it was made
-    else:
-        if job.overwrite and (job.out / "manifest.json").is_file():
-            shutil.rmtree(job.out)
-        if not job.out.exists() or (job.out.is_dir() and not any(job.out.iterdir())):
-            world.launch.set(ours, "")
+    elif not job.out.exists() or (job.out.is_dir() and not any(job.out.iterdir())):
+        world.launch.set(ours, "")
     _create(job)
+    world.launch.set(ours, "")
 
 
 def _create(job: Job) -> None:
@@ -132,7 +132,7 @@ def _create(job: Job) -> None:
         rules = None
         if wants_rules and job.rules not in ("own", "none"):
             rules = rules_for(prepared.dataset(), job.rules, job.config.sampling.tau)
-        Run.create(job.out, job.config, note, names, rules, model=job.model).update(distributed=True)
+        _publish(Run.create(job.out, job.config, note, names, rules, model=job.model, overwrite=job.overwrite))
         return
     dataset = open_dataset(job.data, seed=seed, leak_safe=job.leak_safe, undirected=job.undirected, **job.reading)
     if dataset.undirected and not scorers.get(job.config.model.scorer).symmetric:
@@ -143,9 +143,19 @@ def _create(job: Job) -> None:
         )
     note = DataNote.of(dataset, reference_to(job.data))
     rules = rules_for(dataset, job.rules, job.config.sampling.tau) if wants_rules else None
-    run = Run.create(job.out, job.config, note, dataset, rules, model=job.model)
-    save_prepared(dataset, _links(dataset, job.config), run.path / FACTS)
-    run.update(distributed=True)
+    run = Run.create(job.out, job.config, note, dataset, rules, model=job.model, overwrite=job.overwrite)
+    _publish(run, lambda: save_prepared(dataset, _links(dataset, job.config), run.path / FACTS))
+
+
+def _publish(run: Run, fill: Callable[[], object] | None = None) -> None:
+    """Let a new run take its place when all is in it."""
+    try:
+        if fill is not None:
+            fill()
+        run.update(distributed=True)
+        run.publish()
+    finally:
+        run.discard()
 
 
 def _undirected(prepared: Prepared, run: Run) -> npt.NDArray[np.bool_] | None:

@@ -290,14 +290,15 @@ class Evidence:
         save_evidence(Path(path), self._parts)
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
+    def load(cls, path: str | Path, *, copied: bool = False) -> Self:
         """Open evidence in its directory, or in that of the run it was saved in.
 
-        Each part is read when it is first used, and checked then: a damaged one is an error that names its file.
+        Each part is read when it is first used, and checked then: a damaged one is an error that names its file. If
+        `copied`, arrays and weights are in memory, whatever happens to their files then.
         """
         place = Path(path)
         inside = place / EVIDENCE
-        return cls(StoredParts(inside if inside.is_dir() else place))
+        return cls(StoredParts(inside if inside.is_dir() else place, copied=copied))
 
     def check(self) -> Self:
         """Read every part now, as a service does before its first request; a damaged file is an error that names it.

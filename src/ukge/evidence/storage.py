@@ -30,13 +30,13 @@ from ukge.evidence.trees import Trees
 from ukge.graph.dataset import Dataset
 from ukge.graph.index import FactIndex
 from ukge.graph.uncertain import UncertainGraph
-from ukge.graph.vocabulary import Vocabulary
 from ukge.logic.weights import Prior
 from ukge.models.parameters import Parameters
-from ukge.runs.directory import EVIDENCE, Run
+from ukge.runs.directory import EVIDENCE, Run, read_names
 from ukge.runs.facts import TRAIN, KeptFacts, keep_facts
 from ukge.storage.arrays import Arrays, StoredArrays, save_arrays
-from ukge.storage.files import DAMAGED, sha256, write_atomically
+from ukge.storage.files import DAMAGED, replacing_directory, sha256, write_atomically
+from ukge.storage.locks import alone
 
 FORMAT = 4
 FILE = "evidence.safetensors"
@@ -72,9 +72,14 @@ def save_evidence(path: Path, parts: Parts | StoredParts) -> None:
 
     What is there of older evidence is replaced.
     """
+    home, folder = _places(path, parts.features.index.graph)
+    with alone(home), replacing_directory(folder, over=True) as made:
+        _write(made if home == folder else home, made, parts)
+
+
+def _write(home: Path, folder: Path, parts: Parts | StoredParts) -> None:
+    """Write evidence into a new directory; `home` is where facts and names are."""
     features = parts.features
-    home, folder = _places(path, features.index.graph)
-    folder.mkdir(parents=True, exist_ok=True)
     graph = features.index.graph
     if home == folder:
         for vocabulary, name in zip((graph.entities, graph.relations), NAMES, strict=True):
@@ -116,6 +121,8 @@ def _places(path: Path, graph: UncertainGraph) -> tuple[Path, Path]:
     """Return the directory that holds facts and names, and the one that evidence goes to."""
     run = path.parent if path.name == EVIDENCE else path
     if not (run / "manifest.json").is_file():
+        if path.is_dir() and any(path.iterdir()) and not (path / FILE).is_file():
+            raise RunError(f"{path} exists and holds no evidence", hint="Choose another directory, or remove this one.")
         return path, path
     if Run(run).data.train != graph.fingerprint:
         raise RunError(
@@ -140,10 +147,10 @@ def _keep_weights(home: Path, folder: Path, number: int, backbone: Backbone) -> 
 class StoredParts:
     """Evidence in its directory: opened here, and each part read when it is first asked for, and checked then."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, copied: bool = False) -> None:
         if not (path / FILE).is_file():
             raise RunError(f"{path} holds no evidence: {FILE} is missing", hint="Make it: ukge evidence fit RUN")
-        self._path, self._arrays = path, StoredArrays(path / FILE)
+        self._path, self._copied, self._arrays = path, copied, StoredArrays(path / FILE, copied=copied)
         self._told = self._arrays.notes
         if self._told.get("format") != FORMAT:
             raise RunError(
@@ -159,8 +166,7 @@ class StoredParts:
     def facts(self) -> KeptFacts:
         """The facts that the evidence belongs to, those of all parts."""
         entities, relations = (
-            Vocabulary.of_parquet(self._checked(self._home / f"{name}.parquet").read_bytes(), kind)
-            for name, kind in _KINDS.items()
+            read_names(self._checked(self._home / f"{name}.parquet"), kind) for name, kind in _KINDS.items()
         )
         inverses = tuple((first, second) for first, second in self._told["inverses"])
         return KeptFacts(self._home, entities, relations, tuple(self._told["undirected"]), inverses)
@@ -193,7 +199,7 @@ class StoredParts:
 
     def _weights(self, name: str) -> Parameters:
         file = self._home / WEIGHTS if name == f"../{WEIGHTS}" else self._path / Path(name).name
-        return Parameters(**dict(StoredArrays(self._checked(file, name))))
+        return Parameters(**dict(StoredArrays(self._checked(file, name), copied=self._copied)))
 
     def _checked(self, file: Path, name: str | None = None) -> Path:
         if not file.is_file():

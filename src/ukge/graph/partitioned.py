@@ -1,6 +1,6 @@
 """A graph as a directory of Parquet parts by id, of which every reader takes only its share.
 
-    prepared.json                 how many entities, relations and facts there are
+    prepared.json                 how many entities, relations and facts there are, SHA-256 of every file
     entities/*.parquet            id, name
     relations/*.parquet           id, name
     train/  val/  test/           head, relation, tail (ids) and confidence
@@ -11,23 +11,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ukge.errors import DataError
+from ukge.errors import DataError, RunError
 from ukge.graph.dataset import Dataset
 from ukge.graph.uncertain import FactArrays, UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
-from ukge.storage.files import replacing_directory, write_atomically
+from ukge.storage.files import replacing_directory, sha256, write_atomically
+from ukge.storage.sealed import sealed, unsealed
 
-FORMAT = 1
+FORMAT = 2
+READ = (1, 2)
+"""Formats that are read; the first has no checksums."""
 NOTE = "prepared.json"
 PARTS = ("train", "val", "test", "links")
 COLUMNS = ("head", "relation", "tail", "confidence")
@@ -44,6 +45,8 @@ class Prepared:
     n_entities: int
     n_relations: int
     facts: Mapping[str, int]
+    files: Mapping[str, str] | None = None
+    """SHA-256 of its files, if they are known"""
 
     def share(self, part: str, rank: int = 0, size: int = 1) -> FactArrays:
         """Return, by id, the rank's share of a part's facts: the rank-th of `size` stretches that are equally long.
@@ -56,10 +59,12 @@ class Prepared:
         at = 0
         for file in _files(self.path / part):
             with _opened(file) as parquet:
+                sound = False
                 for group in range(parquet.num_row_groups):
                     rows = parquet.metadata.row_group(group).num_rows
                     low, high = max(first, at), min(stop, at + rows)
                     if low < high:
+                        sound = sound or self._sound(file)
                         table = parquet.read_row_group(group, columns=list(COLUMNS)).cast(FACTS)
                         found.append(table.slice(low - at, high - low))
                     at += rows
@@ -74,6 +79,7 @@ class Prepared:
         tables = []
         for file in _files(self.path / folder):
             with _opened(file) as parquet:
+                self._sound(file)
                 tables.append(parquet.read(columns=["id", "name"]).cast(NAMES))
         table = pa.concat_tables(tables) if tables else NAMES.empty_table()
         ids = table["id"].to_numpy()
@@ -94,6 +100,12 @@ class Prepared:
         names = self.vocabulary("entity"), self.vocabulary("relation")
         train, val, test = (self.graph(part, *names) for part in ("train", "val", "test"))
         return Dataset(self.path.resolve().name, train, val, test)
+
+    def _sound(self, file: Path) -> bool:
+        """Return that a file is what was written; it is hashed by whoever reads of it."""
+        if self.files is not None and self.files.get(file.relative_to(self.path).as_posix()) != sha256(file):
+            raise DataError("its content does not match its checksum", source=str(file), hint=HINT)
+        return True
 
     def _checked(self, part: str, facts: FactArrays) -> FactArrays:
         bounds = {"head": self.n_entities, "relation": self.n_relations, "tail": self.n_entities}
@@ -116,22 +128,26 @@ def open_prepared(path: str | Path) -> Prepared:
     """Open a prepared directory."""
     file = Path(path) / NOTE
     try:
-        note: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        known = note["format"] == FORMAT
-        opened = Prepared(Path(path), note["entities"], note["relations"], note["facts"])
+        note = unsealed(file.read_bytes(), file, strict=False)
     except OSError:
         raise DataError(f"is not a prepared directory: it has no {NOTE}", source=str(path), hint=HINT) from None
-    except (ValueError, KeyError, TypeError):
-        raise DataError("cannot be read", source=str(file), hint=HINT) from None
-    if not known:
-        raise DataError(f"is of format {note['format']}, this version reads {FORMAT}", source=str(file), hint=HINT)
-    return opened
+    except RunError as error:
+        raise DataError(error.what, hint=HINT) from None
+    if note.get("format") not in READ:
+        raise DataError(f"is of format {note.get('format')}, this version reads {FORMAT}", source=str(file), hint=HINT)
+    sizes, facts, files = [note.get("entities"), note.get("relations")], note.get("facts"), note.get("files")
+    counts = [*sizes, *facts.values()] if isinstance(facts, dict) else [None]
+    listed = isinstance(files, dict) or note["format"] == READ[0]
+    if not listed or not all(type(count) is int and count >= 0 for count in counts):
+        raise DataError("does not say how much there is of what", source=str(file), hint=HINT)
+    return Prepared(Path(path), note["entities"], note["relations"], note["facts"], files)
 
 
 def write_note(path: Path, n_entities: int, n_relations: int, facts: Mapping[str, int]) -> None:
     """Write the note that makes a directory of parts a prepared one."""
-    note = {"format": FORMAT, "entities": n_entities, "relations": n_relations, "facts": dict(facts)}
-    write_atomically(path / NOTE, (json.dumps(note, indent=2) + "\n").encode())
+    files = {file.relative_to(path).as_posix(): sha256(file) for file in _files(path)}
+    sizes = {"entities": n_entities, "relations": n_relations, "facts": dict(facts)}
+    write_atomically(path / NOTE, (sealed({"format": FORMAT, **sizes, "files": files}) + "\n").encode())
 
 
 def save_prepared(dataset: Dataset, links: UncertainGraph | None, directory: str | Path) -> Prepared:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from ukge.errors import CollapseWarning, ConfigError, DataError, RunError
+from ukge.errors import CollapseWarning, DataError, RunError
 from ukge.graph.dataset import Dataset
 from ukge.graph.given import Facts, OneFact, Rows, all_known, confidences, judged, query_of, tell_unknown, triples
 from ukge.graph.vocabulary import Vocabulary
@@ -19,9 +20,11 @@ from ukge.learning.data import ground_rules, opened
 from ukge.learning.estimator_settings import EstimatorSettings
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.model import Model
-from ukge.runs.directory import DataNote, Run
+from ukge.runs.directory import Run, refuse_if_taken
 from ukge.runs.learnt import Callback, Learnt, Trained
+from ukge.runs.manifest import DataNote
 from ukge.settings.config import Config
+from ukge.storage.locks import alone
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,21 +92,22 @@ class UKGE(EstimatorSettings):
         settings = self.settings
         settings = settings.replace(engine=resolve(settings))
         watching = [*on_request(settings, out), *callbacks]
-        dataset, found = opened(
-            data, y, seed=settings.runtime.seed, leak_safe=leak_safe, undirected=undirected, reading=reading
-        )
-        ground = ground_rules(dataset, rules, settings)
-        source = reference or found
-        note = DataNote.of(dataset, source, kept=out is not None)
-        run = None
-        if out is not None:
-            run = Run.create(out, settings, note, dataset, ground, model=self.model, overwrite=overwrite)
-        try:
-            learnt = self._learn(settings, dataset, ground, run, note, _Watching(progress, watching, on_facts))
-        except ConfigError:
-            if run is not None:
-                run.discard_if_untrained()
-            raise
+        with nullcontext() if out is None else alone(out):
+            if out is not None:
+                refuse_if_taken(out, overwrite=overwrite)
+            dataset, found = opened(
+                data, y, seed=settings.runtime.seed, leak_safe=leak_safe, undirected=undirected, reading=reading
+            )
+            ground = ground_rules(dataset, rules, settings)
+            note = DataNote.of(dataset, reference or found, kept=out is not None)
+            run = None
+            if out is not None:
+                run = Run.create(out, settings, note, dataset, ground, model=self.model, overwrite=overwrite)
+            try:
+                learnt = self._learn(settings, dataset, ground, run, note, _Watching(progress, watching, on_facts))
+            finally:
+                if run is not None:
+                    run.discard()
         self._take(learnt)
         return self
 
@@ -119,18 +123,21 @@ class UKGE(EstimatorSettings):
         """Go on with an interrupted run, on the facts that it keeps."""
         from ukge.learning.tensorboard import on_request  # noqa: PLC0415
 
-        run = Run.open(path)
-        settings = run.config
-        if run.manifest().get("distributed"):
-            raise RunError(
-                f"{run.path} was trained by ranks, and its checkpoints are in shards",
-                hint=f"torchrun --nproc-per-node 1 --no-python ukge train --distributed --resume {run.path}",
-            )
-        estimator = cls(run.manifest()["model"], config=settings)
-        watching = [*on_request(settings, run.path), *callbacks]
-        dataset = run.dataset()
-        watched = _Watching(progress, watching, on_facts)
-        estimator._take(estimator._learn(settings, dataset, run.rules, run, run.data, watched, resume=True))
+        Run(path).manifest()  # says if there is no run
+        with alone(path):
+            run = Run.open(path)
+            settings = run.config
+            if run.manifest().get("distributed"):
+                raise RunError(
+                    f"{run.path} was trained by ranks, and its checkpoints are in shards",
+                    hint=f"torchrun --nproc-per-node 1 --no-python ukge train --distributed --resume {run.path}",
+                )
+            estimator = cls(run.manifest()["model"], config=settings)
+            watching = [*on_request(settings, run.path), *callbacks]
+            dataset = run.dataset()
+            watched = _Watching(progress, watching, on_facts)
+            learnt = estimator._learn(settings, dataset, run.rules, run, run.data, watched, resume=True)
+        estimator._take(learnt)
         return estimator
 
     @overload
@@ -231,7 +238,7 @@ class UKGE(EstimatorSettings):
 
     def __repr__(self) -> str:
         changed = ", ".join([repr(self.model), *(f"{name}={value!r}" for name, value in self.changed().items())])
-        return f"UKGE({changed})" if self._learnt is None else f"UKGE({changed}), {self._learnt.summary()}"
+        return f"UKGE({changed})" if self._learnt is None else f"UKGE({changed}), {self._learnt.told()}"
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: how the training went."""

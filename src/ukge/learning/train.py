@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ukge.errors import DataError, RunError
 from ukge.graph.uncertain import FactArrays, UncertainGraph
 from ukge.learning.collapse import find_collapse
-from ukge.learning.engine import EpochResult, TrainingData
+from ukge.learning.engine import Engine, EpochResult, TrainingData
 from ukge.learning.engines import engines
 from ukge.learning.keepers import InMemory, Keeper
 from ukge.learning.mapped import Mapped, copy_rows, mapped_table
@@ -22,11 +22,12 @@ from ukge.learning.validation import Metric, Validation, metrics
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.links import links
 from ukge.models.model import init
-from ukge.models.parameters import Parameters
+from ukge.models.parameters import Parameters, State
 from ukge.models.scorers import scorers
-from ukge.runs.directory import Progress, Run
+from ukge.runs.directory import CHECKPOINT, Progress, Run
 from ukge.runs.learnt import Callback, EpochEvent, Trained
 from ukge.settings.config import Config
+from ukge.storage.expected import Expected, checked
 
 __all__ = ["Callback", "EpochEvent", "Loop", "Trained", "learnable", "train", "training_data"]
 
@@ -122,9 +123,10 @@ def train(
             copy_rows(parameters.entity, table)
             parameters = Parameters(table, parameters.relation, parameters.link)
     engine = engines.get(config.runtime.engine)(parameters, data, config)
-    if restored is not None:
-        engine.load_state(state)
+    if restored is not None and run is not None:
+        engine.load_state(_fitting(state, engine, run))
     if run is not None:
+        run.publish()  # nothing is refused from here on: an old run may go
         run.truncate_trace(progress.epoch)
     if mapped and run is not None:
         keeper: InMemory = Mapped(engine, config, run, best, data.undirected)
@@ -132,6 +134,18 @@ def train(
         keeper = InMemory(engine, config, run, best, data.undirected)
     trained = Loop(config, engine, judge, keeper, list(callbacks), on_facts, progress, validation).run_to_end()
     return replace(trained, undirected=data.undirected)
+
+
+def _fitting(state: State, engine: Engine, run: Run) -> State:
+    """Return a checkpoint's state of the optimiser if it fits the engine: compiled code does not look where it goes."""
+    own, tables = engine.state(), engine.parameters.as_dict()
+    expected = {name: Expected(array.dtype.name, array.shape) for name, array in own.items()}
+    if not own:  # PyTorch's optimisers have none before their first step: a moment is as large as its table
+        for name, array in state.items():
+            table = tables.get(name.partition(".")[0])
+            shape = table.shape if table is not None and array.ndim else ()
+            expected[name] = Expected(array.dtype.name, shape)
+    return checked(run.path / CHECKPOINT, state, expected)
 
 
 class Runner(Protocol):

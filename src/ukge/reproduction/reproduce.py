@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
-
-from filelock import FileLock, Timeout
 
 from ukge.errors import ConfigError, RunError
 from ukge.evaluation.case_study import study
@@ -42,6 +39,7 @@ from ukge.reproduction.jobs import (
 from ukge.reproduction.recipes import MAIN, PAPER_MODELS, Recipes, comparable, recipes_for
 from ukge.runs.directory import Run
 from ukge.settings.config import Config
+from ukge.storage.locks import alone
 
 SHOWN_TAILS = 4
 KEPT, EVALUATED, RESUMED, TRAINED, LEFT_OUT, FAILED = "kept", "evaluated", "resumed", "trained", "left out", "failed"
@@ -133,7 +131,8 @@ def reproduce(request: Request, watcher: Watcher | None = None) -> Reproduction:
     recipes = {name: recipes_for(name, request.settings) for name in names}
     jobs = planned(recipes, request.models, range(request.seeds), request.parts)
     watch.on_plan(len(jobs))
-    with _alone(request.out):
+    with alone(request.out, hint="Wait for it, or choose another ‹out›."):
+        request.out.mkdir(parents=True, exist_ok=True)
         work = _Work(request, watch)
         graphs = tuple(
             work.graph(Bench(reference, recipes[name], request.overrides.get("tau")), jobs)
@@ -226,20 +225,3 @@ def _same(held: Outcome, bench: Bench, config: Config, data: Mapping[str, str], 
 
 def _weights(run: Run) -> str:
     return str(run.manifest()["files"].get("weights.safetensors", ""))
-
-
-@contextmanager
-def _alone(out: Path) -> Iterator[None]:
-    """Hold the directory for this process: two that train the same run would spoil each other's."""
-    if out.exists() and not out.is_dir():
-        raise RunError(f"{out} is a file", hint="Choose another ‹out›.")
-    out.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(out / ".lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise RunError(f"another process is at work in {out}", hint="Wait for it, or choose another ‹out›.") from None
-    try:
-        yield
-    finally:
-        lock.release()

@@ -12,78 +12,34 @@ trace.jsonl                              one line per epoch
 
 from __future__ import annotations
 
-import hashlib
-import json
-import platform
-import shutil
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import pyarrow as pa
 
-from ukge._version import __version__
-from ukge.errors import RunError
+from ukge.errors import RunError, UkgeError
 from ukge.graph.dataset import Dataset
 from ukge.graph.partitioned import is_prepared, open_prepared
 from ukge.graph.vocabulary import Vocabulary
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.parameters import Parameters, State
 from ukge.models.scorers import scorers
-from ukge.runs import facts
+from ukge.runs import facts, manifest
+from ukge.runs.manifest import CONFIG, NAMES, RULES, TRACE, WEIGHTS, DataNote
 from ukge.settings.config import Config, read_config, to_toml
 from ukge.storage.arrays import StoredArrays, load_arrays, map_arrays, save_arrays
-from ukge.storage.files import DAMAGED, sha256, write_atomically
-
-FORMAT = 2
-BLOCK = 1 << 16
-"""Rows that are looked at together when a table is checked."""
+from ukge.storage.expected import Expected, checked
+from ukge.storage.files import DAMAGED, Making, write_atomically, writing
+from ukge.storage.sealed import sealed, unsealed
 
 EVIDENCE = "evidence"
 """Where a run directory keeps its evidence."""
+CHECKPOINT = "checkpoint.safetensors"
 
 IN_MEMORY = "(in memory)"
 """Where data came from that no file holds."""
-LISTED = (
-    "config.toml",
-    "entities.parquet",
-    "relations.parquet",
-    "ground_rules.safetensors",
-    "weights.safetensors",
-    *facts.FILES,
-)
-LIBRARIES = ("numpy", "torch", "numba", "pyarrow", "safetensors")
-
-
-@dataclass(frozen=True)
-class DataNote:
-    """What a run learnt from: where it came from, what it is called, and fingerprints of its parts.
-
-    `facts` and `mean` are the number of the training facts and their mean confidence, where they are known;
-    `undirected` are the relations without a direction. Facts that are too large to be kept in the run have no
-    fingerprints.
-    """
-
-    reference: str
-    name: str = "graph"
-    train: str = ""
-    val: str = ""
-    test: str = ""
-    facts: int | None = None
-    mean: float | None = None
-    undirected: tuple[str, ...] = ()
-    inverses: tuple[tuple[str, str], ...] = ()
-    """pairs of relations that say the same from the other end"""
-
-    @classmethod
-    def of(cls, dataset: Dataset, reference: str, *, kept: bool = True) -> DataNote:
-        """Note what a data set holds; fingerprints, which take a while, only if the run is kept."""
-        train = dataset.train
-        mean = float(train.confidence.mean()) if len(train) else None
-        prints = ("", "", "")
-        if kept:
-            prints = train.fingerprint, dataset.val.fingerprint, dataset.test.fingerprint
-        return cls(reference, dataset.name, *prints, len(train), mean, train.undirected, dataset.inverses)
 
 
 @dataclass
@@ -97,12 +53,28 @@ class Progress:
     facts: int = 0
     finished: bool = False
 
+    @classmethod
+    def read(cls, notes: Any, source: Path) -> Progress:
+        """Return what a checkpoint notes; anything else than it must be is a `RunError`."""
+        counts = {"epoch": 0, "best_epoch": -1, "stale": 0, "facts": 0}
+        sound = (
+            isinstance(notes, dict)
+            and notes.keys() == vars(cls()).keys()
+            and all(type(notes[name]) is int and notes[name] >= least for name, least in counts.items())
+            and type(notes["finished"]) is bool
+            and isinstance(notes["best"], float | int | None)
+        )
+        if not sound:
+            raise RunError(f"{source} cannot be used: it does not say how far training came", hint=DAMAGED)
+        return cls(**notes)
+
 
 class Run:
-    """One run directory."""
+    """One run directory. Whoever writes to it holds it `alone`; a new one is made aside until it is published."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        self._making: Making | None = None
 
     @classmethod
     def create(
@@ -116,103 +88,78 @@ class Run:
         model: str,
         overwrite: bool = False,
     ) -> Run:
-        """Make a new run directory; one that holds anything is refused, unless it is a run and `overwrite` is said.
+        """Make a new run directory, which takes its place when it is published.
 
         It keeps the facts of a data set; of facts that are too large for that, it keeps the names.
         """
-        run = cls(path)
-        if run.path.exists() and (not run.path.is_dir() or any(run.path.iterdir())):
-            run._give_way(overwrite)
-        run.path.mkdir(parents=True, exist_ok=True)
-        write_atomically(run.path / "config.toml", to_toml(config).encode())
+        refuse_if_taken(path, overwrite=overwrite)
+        making = Making(Path(path))
+        run = cls(making.path)
+        run._making = making
+        try:
+            with writing(making.target):
+                run._fill(config, data, facts_or_names, rules, model)
+        except BaseException:
+            making.discard()
+            raise
+        return run
+
+    def _fill(
+        self,
+        config: Config,
+        data: DataNote,
+        facts_or_names: Dataset | tuple[Vocabulary, Vocabulary],
+        rules: GroundRules | None,
+        model: str,
+    ) -> None:
+        write_atomically(self.path / CONFIG, to_toml(config).encode())
         if isinstance(facts_or_names, Dataset):
-            facts.keep_facts(run.path, facts_or_names)
+            facts.keep_facts(self.path, facts_or_names)
             names = facts_or_names.entities, facts_or_names.relations
         else:
             names = facts_or_names
-        for vocabulary, name in zip(names, ("entities", "relations"), strict=True):
-            write_atomically(run.path / f"{name}.parquet", vocabulary.to_parquet())
+        for vocabulary, name in zip(names, NAMES, strict=True):
+            write_atomically(self.path / name, vocabulary.to_parquet())
         if rules is not None:
-            arrays = {name: getattr(rules, name) for name in ("head", "relation", "tail", "body", "weight")}
-            save_arrays(run.path / "ground_rules.safetensors", arrays)
-        manifest = {
-            "format": FORMAT,
-            "status": "started",
-            "model": model,
-            "seed": config.runtime.seed,
-            "data": vars(data),
-            "versions": {"ukge": __version__, "python": platform.python_version(), **_versions()},
-        }
-        run.write_manifest(manifest)
-        return run
+            save_arrays(self.path / RULES, {name: getattr(rules, name) for name in _RULES})
+        manifest.write_manifest(self.path, manifest.new_manifest(model, config.runtime.seed, data))
+
+    def publish(self) -> None:
+        """Let a new run take its place, that of an old run if there is one; what was published stays as it is."""
+        if self._making is not None:
+            self._making.publish(over=(self._making.target / manifest.FILE).is_file())
+            self.path, self._making = self._making.path, None
+
+    def discard(self) -> None:
+        """Remove a new run that was not published."""
+        if self._making is not None:
+            self._making.discard()
+            self._making = None
 
     @classmethod
     def open(cls, path: str | Path) -> Run:
-        """Open a run directory and check every listed file against its checksum."""
+        """Open a run directory and check every file that it must have against its checksum."""
         run = cls(path)
-        for name, digest in run.manifest()["files"].items():
-            file = run.path / name
-            if not file.is_file():
-                raise RunError(f"{file} is missing", hint=DAMAGED)
-            if sha256(file) != digest:
-                raise RunError(f"{file} is damaged: its content does not match its checksum", hint=DAMAGED)
+        manifest.check_files(run.path, run.manifest())
         return run
-
-    def _give_way(self, overwrite: bool) -> None:
-        """Remove an old run; whatever else is there was not made by a training and is never removed."""
-        if not (self.path / "manifest.json").is_file():
-            raise RunError(f"{self.path} exists and is not empty", hint="Choose another directory, or remove this one.")
-        if not overwrite:
-            raise RunError(
-                f"{self.path} exists and is not empty: it holds a run",
-                hint=f"Go on with it (ukge train --resume {self.path}), replace it (‹overwrite=True›), or choose "
-                "another directory.",
-            )
-        shutil.rmtree(self.path)
 
     def manifest(self) -> dict[str, Any]:
         """Return the manifest, checked."""
-        file = self.path / "manifest.json"
-        if not file.is_file():
-            raise RunError(f"{self.path} is not a run directory: manifest.json is missing")
-        try:
-            manifest: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-            checksum = manifest.pop("checksum")
-        except (ValueError, KeyError, AttributeError):
-            raise RunError(f"{file} is damaged: it cannot be read", hint=DAMAGED) from None
-        if checksum != _checksum(manifest):
-            raise RunError(f"{file} is damaged: its content does not match its checksum", hint=DAMAGED)
-        if manifest["format"] != FORMAT:
-            raise RunError(
-                f"{self.path} is a run of format {manifest['format']}, this version reads format {FORMAT}",
-                hint="Train it again: runs keep their facts now. Or use the version that its manifest names.",
-            )
-        return manifest
-
-    def write_manifest(self, manifest: dict[str, Any]) -> None:
-        """Write the manifest with the checksums of the listed files that are there; those of facts never change."""
-        known = {name: digest for name, digest in manifest.get("files", {}).items() if name in facts.FILES}
-        here = [name for name in LISTED if name not in known and (self.path / name).is_file()]
-        files = known | {name: sha256(self.path / name) for name in here}
-        whole = {**manifest, "files": files}
-        text = json.dumps({**whole, "checksum": _checksum(whole)}, indent=2, ensure_ascii=False)
-        write_atomically(self.path / "manifest.json", text.encode())
+        return manifest.read_manifest(self.path)
 
     def update(self, **changes: Any) -> None:
         """Change some entries of the manifest."""
-        self.write_manifest({**self.manifest(), **changes})
+        manifest.write_manifest(self.path, {**self.manifest(), **changes})
 
     @property
     def config(self) -> Config:
         """The resolved settings."""
-        return read_config(self.path / "config.toml")
+        return read_config(self.path / CONFIG)
 
     @property
     def data(self) -> DataNote:
         """What the run learnt from."""
-        noted = self.manifest()["data"]
-        inverses = tuple((first, second) for first, second in noted["inverses"])
-        return DataNote(**{**noted, "undirected": tuple(noted["undirected"]), "inverses": inverses})
+        return DataNote.read(self.manifest()["data"])
 
     @property
     def kept(self) -> facts.KeptFacts | None:
@@ -246,39 +193,40 @@ class Run:
     @property
     def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
         """The entity and relation names behind the ids."""
-        entities, relations = ((self.path / f"{name}.parquet").read_bytes() for name in ("entities", "relations"))
-        return Vocabulary.of_parquet(entities, "entity"), Vocabulary.of_parquet(relations, "relation")
+        entities, relations = (read_names(self.path / name, kind) for name, kind in NAMES.items())
+        return entities, relations
 
     @property
     def rules(self) -> GroundRules | None:
         """The ground rules the run learns from."""
-        file = self.path / "ground_rules.safetensors"
-        return GroundRules(**load_arrays(file)[0]) if file.is_file() else None
+        file = self.path / RULES
+        if not file.is_file():
+            return None
+        entities, relations = self.vocabularies
+        ids = {"head": len(entities), "relation": len(relations), "tail": len(entities)}
+        expected = {name: Expected("int32", ("rules",), low=0, high=size - 1) for name, size in ids.items()}
+        expected |= {name: Expected("float32", ("rules",)) for name in ("body", "weight")}
+        return GroundRules(**checked(file, load_arrays(file)[0], expected))
 
     def save_weights(self, parameters: Parameters, notes: dict[str, Any]) -> None:
         """Write the best weights so far."""
-        save_arrays(self.path / "weights.safetensors", parameters.as_dict(), notes)
+        save_arrays(self.path / WEIGHTS, parameters.as_dict(), notes)
 
-    def load_weights(self) -> Parameters:
-        """Map the best weights from their file, and check that they fit the run's settings and names."""
-        file = self.path / "weights.safetensors"
-        arrays = StoredArrays(file)
+    def load_weights(self, *, copied: bool = False) -> Parameters:
+        """Map the best weights from their file, or copy them, and check that they fit the run's settings and names."""
+        file = self.path / WEIGHTS
+        return Parameters(**checked(file, StoredArrays(file, copied=copied), self._tables()))
+
+    def _tables(self) -> dict[str, Expected]:
+        """Return what weights must be that fit the run's settings and names."""
         settings = self.config.model
         scorer = scorers.get(settings.scorer)
         entities, relations = self.vocabularies
-        expected = {
-            "entity": (len(entities), scorer.entity_width(settings.dim)),
-            "relation": (len(relations), scorer.relation_width(settings.dim)),
-            "link": (2,),
+        return {
+            "entity": Expected("float32", (len(entities), scorer.entity_width(settings.dim))),
+            "relation": Expected("float32", (len(relations), scorer.relation_width(settings.dim))),
+            "link": Expected("float32", (2,)),
         }
-        for name, shape in expected.items():
-            found = arrays.get(name)
-            if found is None or found.shape != shape or found.dtype != np.float32:
-                has = "is missing" if found is None else f"is {found.dtype} {found.shape}"
-                raise RunError(f"{file} does not fit the run: '{name}' {has}, expected float32 {shape}", hint=DAMAGED)
-            if not all(np.isfinite(found[at : at + BLOCK]).all() for at in range(0, len(found), BLOCK)):
-                raise RunError(f"{file} cannot be used: '{name}' holds numbers that are not finite", hint=DAMAGED)
-        return Parameters(**{name: arrays[name] for name in expected})
 
     def save_checkpoint(
         self, parameters: Parameters, state: State, best: Parameters | None, progress: Progress
@@ -288,58 +236,89 @@ class Run:
         arrays |= {f"state.{name}": array for name, array in state.items()}
         if best is not None and progress.best_epoch != progress.epoch:
             arrays |= {f"best.{name}": array for name, array in best.as_dict().items()}
-        save_arrays(self.path / "checkpoint.safetensors", arrays, vars(progress))
+        trace = self.path / TRACE
+        if trace.is_file():  # on the disk before what goes on from it
+            with trace.open("rb") as handle:
+                os.fsync(handle.fileno())
+        save_arrays(self.path / CHECKPOINT, arrays, vars(progress))
 
     def load_checkpoint(self, *, mapped: bool = False) -> tuple[Parameters, State, Parameters | None, Progress] | None:
-        """Read the last checkpoint, or None if the run never wrote one; if `mapped`, arrays stay in its file."""
-        file = self.path / "checkpoint.safetensors"
+        """Read the last checkpoint, or None if the run never wrote one; if `mapped`, arrays stay in its file.
+
+        Weights fit the run; whether the optimiser's state fits is for the engine to say.
+        """
+        file = self.path / CHECKPOINT
         if not file.is_file():
             return None
         arrays, notes = map_arrays(file) if mapped else load_arrays(file)
+        progress, tables = Progress.read(notes, file), self._tables()
 
         def part(prefix: str) -> State:
             return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
-        progress = Progress(**notes)
-        parameters = Parameters(**part("parameters."))
-        best = Parameters(**part("best.")) if "best.entity" in arrays else None
+        parameters = Parameters(**checked(file, part("parameters."), tables))
+        best = Parameters(**checked(file, part("best."), tables)) if "best.entity" in arrays else None
         if best is None and progress.best_epoch == progress.epoch:
             best = parameters if mapped else parameters.copy()
         return parameters, part("state."), best, progress
 
-    def discard_if_untrained(self) -> None:
-        """Remove the directory, which `create` made, unless an epoch was run."""
-        if not self.trace():
-            shutil.rmtree(self.path)
-
     def append_trace(self, line: dict[str, Any]) -> None:
         """Add one epoch to the trace."""
-        with (self.path / "trace.jsonl").open("a", encoding="utf-8") as handle:
-            handle.write(json.dumps(line) + "\n")
+        file = self.path / TRACE
+        with writing(file), file.open("a", encoding="utf-8") as handle:
+            handle.write(sealed(line) + "\n")
 
     def trace(self) -> list[dict[str, Any]]:
-        """Return the epochs of the trace; a last line cut short by a kill is left out."""
-        file = self.path / "trace.jsonl"
-        lines: list[dict[str, Any]] = []
-        if file.is_file():
-            for text in file.read_text(encoding="utf-8").splitlines():
-                try:
-                    lines.append(json.loads(text))
-                except ValueError:
-                    break
-        return lines
+        """Return the epochs of the trace; a last line cut short by a kill is left out, a damaged one is an error."""
+        return self._trace(None)
 
     def truncate_trace(self, epochs: int) -> None:
-        """Forget the epochs after the checkpoint; they will be run again."""
-        kept = [json.dumps(line) + "\n" for line in self.trace() if line["epoch"] <= epochs]
-        write_atomically(self.path / "trace.jsonl", "".join(kept).encode())
+        """Forget what comes after the epochs of the checkpoint: they will be run again."""
+        file = self.path / TRACE
+        kept = self._trace(epochs)
+        if len(kept) < epochs:
+            raise RunError(f"{file} is damaged: it ends after {len(kept)} of {epochs} epochs", hint=DAMAGED)
+        content = "".join(sealed(line) + "\n" for line in kept)
+        if not file.is_file() or file.read_bytes() != content.encode():
+            write_atomically(file, content.encode())
+
+    def _trace(self, epochs: int | None) -> list[dict[str, Any]]:
+        """Return the lines of the first epochs, or of all; what comes after them is not looked at."""
+        file = self.path / TRACE
+        if not file.is_file():
+            return []
+        *lines, _ = file.read_bytes().split(b"\n")  # what follows the last end of a line was cut short
+        strict = self.manifest()["format"] == manifest.FORMAT
+        found = []
+        for number, text in enumerate(lines[:epochs], start=1):
+            line = unsealed(text, f"{file}, line {number},", strict=strict)
+            if line.get("epoch") != number:
+                raise RunError(f"{file}, line {number}, is damaged: it is not that of epoch {number}", hint=DAMAGED)
+            found.append(line)
+        return found
 
 
-def _versions() -> dict[str, str]:
-    from importlib.metadata import version  # noqa: PLC0415 — only a new run needs it
-
-    return {name: version(name) for name in LIBRARIES}
+_RULES = ("head", "relation", "tail", "body", "weight")
 
 
-def _checksum(manifest: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+def refuse_if_taken(path: str | Path, *, overwrite: bool) -> None:
+    """Refuse a place that holds anything, unless it is a run and may be replaced; whatever else is never removed."""
+    place = Path(path)
+    if not place.exists() or (place.is_dir() and not any(place.iterdir())):
+        return
+    if not (place / manifest.FILE).is_file():
+        raise RunError(f"{place} exists and is not empty", hint="Choose another directory, or remove this one.")
+    if not overwrite:
+        raise RunError(
+            f"{place} exists and is not empty: it holds a run",
+            hint=f"Go on with it (ukge train --resume {place}), replace it (‹overwrite=True›), or choose another "
+            "directory.",
+        )
+
+
+def read_names(file: Path, kind: str) -> Vocabulary:
+    """Read the names behind ids; whatever is wrong with the file is an error that names it."""
+    try:
+        return Vocabulary.of_parquet(file.read_bytes(), kind)
+    except (OSError, pa.ArrowException, KeyError, UkgeError) as error:
+        raise RunError(f"{file} cannot be used: {error}", hint=DAMAGED) from None

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ukge.errors import RunError
@@ -24,11 +23,14 @@ from ukge.graph.arrow import to_numpy
 from ukge.graph.dataset import Dataset
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
+from ukge.storage.arrays import Arrays
+from ukge.storage.expected import Expected, checked
 from ukge.storage.files import DAMAGED, sha256, temporary_beside
 
 FOLDER = "data"
 PARTS = ("train", "val", "test", "negatives")
 QUERIES = "queries"
+IDS = ("int32", "int64")
 TRAIN = f"{FOLDER}/train.parquet"
 FILES = tuple(f"{FOLDER}/{name}.parquet" for name in (*PARTS, QUERIES))
 
@@ -91,8 +93,9 @@ class KeptFacts:
         table = self._read(name)
         if table is None:
             return None
-        head, relation, tail = (_numbers(table, each) for each in ("head", "relation", "tail"))
-        confidence = _numbers(table, "confidence")
+        columns = ("head", "relation", "tail", "confidence")
+        numbers = self._numbers(name, table, columns)
+        head, relation, tail, confidence = (numbers[each] for each in columns)
         source = table["source"] if "source" in table.column_names else None
         graph = UncertainGraph.from_ids(head, relation, tail, confidence, *self._names, source=source)
         return graph.taken_as_undirected(self._undirected) if self._undirected else graph
@@ -110,7 +113,8 @@ class KeptFacts:
         queries = self._read(QUERIES)
         pairs = None
         if queries is not None:
-            pairs = np.stack([_numbers(queries, each) for each in ("head", "relation")], axis=1).astype(np.int32)
+            numbers = self._numbers(QUERIES, queries, ("head", "relation"))
+            pairs = np.stack([numbers["head"], numbers["relation"]], axis=1).astype(np.int32)
         negatives = self.part("negatives")
         return Dataset(name, train, val, test, negatives=negatives, queries=pairs, inverses=self._inverses)
 
@@ -122,9 +126,21 @@ class KeptFacts:
             return None
         try:
             return ParquetFile(file, page_checksum_verification=True).read()
-        except (pa.ArrowInvalid, OSError) as error:
+        except (pa.ArrowException, OSError) as error:
             raise RunError(f"{file} is damaged: {error}", hint=DAMAGED) from None
 
-
-def _numbers(table: pa.Table, column: str) -> npt.NDArray[Any]:
-    return to_numpy(table[column].combine_chunks())
+    def _numbers(self, name: str, table: pa.Table, columns: Sequence[str]) -> Arrays:
+        """Return columns of a part: ids that have names, and confidences that are some."""
+        file = self._folder / f"{name}.parquet"
+        entities, relations = map(len, self._names)
+        expected = {
+            "head": Expected(IDS, ("facts",), low=0, high=entities - 1),
+            "relation": Expected(IDS, ("facts",), low=0, high=relations - 1),
+            "tail": Expected(IDS, ("facts",), low=0, high=entities - 1),
+            "confidence": Expected("float64", ("facts",), low=0.0, high=1.0),
+        }
+        try:
+            found = {each: to_numpy(table[each].combine_chunks()) for each in columns}
+        except (pa.ArrowException, KeyError, ValueError, TypeError) as error:
+            raise RunError(f"{file} cannot be used: {error}", hint=DAMAGED) from None
+        return checked(file, found, {each: expected[each] for each in columns})

@@ -18,9 +18,11 @@ from ukge.graph.vocabulary import Vocabulary
 from ukge.html.pictures import curve
 from ukge.models.model import Model, as_model
 from ukge.models.parameters import Parameters
-from ukge.runs.directory import DataNote, Run
+from ukge.runs.directory import Run
+from ukge.runs.manifest import FINISHED, DataNote
 from ukge.settings.config import Config
 from ukge.settings.variants import paper_tau
+from ukge.storage.locks import alone
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -181,7 +183,7 @@ class Learnt:
         columns = [f"{part}{at}" for part in parts for at in range(each)]
         return pd.DataFrame(table, index=pd.Index(list(names), name=kind), columns=columns, copy=True)
 
-    def summary(self) -> str:
+    def told(self) -> str:
         """Say what it was trained on, and how well."""
         facts = "" if self.note.facts is None else f"{self.note.facts:,} facts of "
         best = "" if self.trained.best is None else f": validation {self.trained.metric} {self.trained.best:.5f}"
@@ -200,21 +202,27 @@ class Learnt:
         ]
 
     def save(self, path: str | Path, model: str, *, overwrite: bool = False) -> None:
-        """Write a run directory, with the facts that it learnt from."""
+        """Write a run directory, with the facts that it learnt from; it appears whole or not at all."""
         trained, dataset = self.trained, self.dataset()
         note = DataNote.of(dataset, self.note.reference)
-        run = Run.create(path, trained.config, note, dataset, None, model=model, overwrite=overwrite)
-        result = trained.result()
-        run.save_weights(trained.parameters, {name: result[name] for name in ("metric", "best", "best_epoch")})
-        for line in self.trace:
-            run.append_trace(line)
-        run.update(status="finished", result=result)
+        with alone(path):
+            run = Run.create(path, trained.config, note, dataset, None, model=model, overwrite=overwrite)
+            try:
+                result = trained.result()
+                run.save_weights(trained.parameters, {name: result[name] for name in ("metric", "best", "best_epoch")})
+                run.truncate_trace(0)
+                for line in self.trace:
+                    run.append_trace(line)
+                run.update(status=FINISHED, result=result)
+                run.publish()
+            finally:
+                run.discard()
 
     @classmethod
-    def load(cls, run: Run) -> Learnt:
-        """Read a finished run."""
+    def load(cls, run: Run, *, copied: bool = False) -> Learnt:
+        """Read a finished run; if `copied`, its weights are in memory, whatever happens to their file."""
         manifest = run.manifest()
-        if manifest["status"] != "finished":
+        if manifest["status"] != FINISHED:
             raise RunError(
                 f"{run.path} is not finished (status: {manifest['status']})",
                 hint=f"Go on with it: ukge train --resume {run.path}",
@@ -224,7 +232,7 @@ class Learnt:
         collapsed = Collapse(**result["collapsed"]) if "collapsed" in result else None
         note, (entities, relations) = run.data, run.vocabularies
         trained = Trained(
-            run.load_weights(),
+            run.load_weights(copied=copied),
             run.config,
             seconds=0.0,
             collapsed=collapsed,

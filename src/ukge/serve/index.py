@@ -18,6 +18,7 @@ import numpy.typing as npt
 from usearch.index import Index
 
 from ukge.asking.search import Check, ExactSearch, Found, Wanted
+from ukge.errors import RunError
 from ukge.graph.index import FactIndex
 from ukge.models.model import Model
 from ukge.storage.files import replacing_path, sha256, write_atomically
@@ -104,7 +105,7 @@ def _built(folder: Path, digest: str, model: Model) -> Any:
             index.save(str(temporary))
         told = {"weights": digest, "index": sha256(folder / "entities.usearch")}
         write_atomically(folder / "manifest.json", json.dumps(told).encode())
-    except (OSError, RuntimeError) as error:
+    except (OSError, RunError, RuntimeError) as error:
         log.warning("the index is not kept in %s: %s", folder, error)
     return index
 

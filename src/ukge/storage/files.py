@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from ukge.errors import RunError
+from ukge.errors import RunError, UkgeError
 
 DAMAGED = "The file was cut short or edited. Restore it, or train again."
 
@@ -45,11 +45,16 @@ def writing(path: Path) -> Iterator[None]:
     """Say which path could not be written, why, and what to do, where a disk is full or a place is not ours."""
     try:
         yield
-    except OSError as error:
-        elsewhere = isinstance(error.filename, str) and not Path(error.filename).is_relative_to(path.parent)
-        if error.errno not in _REFUSED or elsewhere:
+    except UkgeError:
+        raise
+    except Exception as error:
+        number, where = getattr(error, "errno", None), getattr(error, "filename", None)
+        if number is None:  # DuckDB, safetensors and others tell it in words alone
+            number = next((each for each in (errno.ENOSPC, errno.EDQUOT) if os.strerror(each) in str(error)), None)
+        elsewhere = isinstance(where, str) and not Path(where).is_relative_to(path.parent)
+        if number not in _REFUSED or elsewhere:
             raise
-        why, hint = _REFUSED[error.errno]
+        why, hint = _REFUSED[number]
         raise RunError(f"{path} cannot be written: {why}", hint=hint) from error
 
 

@@ -18,13 +18,14 @@ from ukge.errors import ConfigError, RunError
 from ukge.learning.tuning.search_spaces import Choices, Range, Space
 from ukge.registry import Registry
 from ukge.settings.config import Config, to_toml
-from ukge.storage.files import write_atomically
+from ukge.storage.files import write_atomically, writing
+from ukge.storage.locks import LOCK, alone
 
 if TYPE_CHECKING:
     import optuna
 
 FORMAT = 1
-MANIFEST, JOURNAL, BEST, LOCK = "study.json", "journal.log", "best.toml", ".lock"
+MANIFEST, JOURNAL, BEST = "study.json", "journal.log", "best.toml"
 COMPLETE, DEAD, PRUNED, FAILED = "complete", "dead", "pruned", "failed"
 INTERRUPTED, RUNNING = "interrupted", "running"
 INSTALL = "Install it: pip install 'ukge[tune]'"
@@ -118,9 +119,17 @@ class Study:
             trial.set_user_attr(DEAD, True)
         return self._summary(self.record.tell(trial, value, states.get(state, TrialState.FAIL)))
 
-    def write_best(self, config: Config) -> None:
-        """Write the best settings so far."""
-        write_atomically(self.path / BEST, to_toml(config).encode())
+    def keep_best(self, base: Config) -> Config | None:
+        """Return the best settings so far, and see that `best.toml` holds them, or is not there if there are none."""
+        best, file = self.best(), self.path / BEST
+        if best is None:
+            file.unlink(missing_ok=True)
+            return None
+        config = base.replace(**best.settings)
+        content = to_toml(config).encode()
+        if not file.is_file() or file.read_bytes() != content:
+            write_atomically(file, content)
+        return config
 
     def _mark_interrupted(self) -> None:
         """End the trials of a process that was killed; they are run again and do not count."""
@@ -155,37 +164,25 @@ def open_study(
 ) -> Iterator[Study]:
     """Make a study directory, or go on with one that is about the same; nobody else may use it meanwhile."""
     optuna = _optuna()
-    from filelock import FileLock, Timeout  # noqa: PLC0415
-
     chosen = pruners.get(pruner)(every)
     path = Path(path)
-    if path.exists() and not path.is_dir():
-        raise RunError(f"{path} is a file", hint="Choose another ‹directory›.")
-    path.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(path / LOCK)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise RunError(
-            f"another process is searching in {path}", hint="Wait for it, or choose another ‹directory›."
-        ) from None
-    verbosity = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    try:
+    with alone(path, hint="Wait for it, or choose another ‹directory›."), _quiet(optuna), writing(path):
+        path.mkdir(parents=True, exist_ok=True)
         _check_manifest(path, {"format": FORMAT, **about})
-        record = optuna.create_study(
-            storage=_storage(path / JOURNAL),
-            study_name="ukge",
-            direction="maximize" if higher_is_better else "minimize",
-            pruner=chosen,
-            load_if_exists=True,
-        )
+        record = _record(path / JOURNAL, chosen, higher_is_better=higher_is_better)
         study = Study(path, record, space, higher_is_better=higher_is_better)
         study._mark_interrupted()
         yield study
+
+
+@contextmanager
+def _quiet(optuna: Any) -> Iterator[None]:
+    verbosity = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        yield
     finally:
         optuna.logging.set_verbosity(verbosity)
-        lock.release()
 
 
 def _optuna() -> Any:
@@ -205,7 +202,7 @@ def _check_manifest(path: Path, about: Mapping[str, Any]) -> None:
         return
     try:
         before = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):
         raise RunError(
             f"{file} is damaged: it is not JSON", hint="Restore it, or choose another ‹directory›."
         ) from None
@@ -227,8 +224,9 @@ def _flat(value: Any, name: str = "") -> dict[str, Any]:
     }
 
 
-def _storage(journal: Path) -> Any:
+def _record(journal: Path, pruner: Any, *, higher_is_better: bool) -> optuna.Study:
     """Open Optuna's journal; a last line that a kill cut short is dropped, or the next one would be glued to it."""
+    import optuna  # noqa: PLC0415
     from optuna.storages import JournalStorage  # noqa: PLC0415
     from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock  # noqa: PLC0415
 
@@ -247,8 +245,15 @@ def _storage(journal: Path) -> Any:
         if whole != content:
             write_atomically(journal, whole)
     try:
-        return JournalStorage(JournalFileBackend(str(journal), lock_obj=AlreadyLocked(str(journal))))
-    except (ValueError, KeyError, TypeError) as error:
+        storage = JournalStorage(JournalFileBackend(str(journal), lock_obj=AlreadyLocked(str(journal))))
+        return optuna.create_study(
+            storage=storage,
+            study_name="ukge",
+            direction="maximize" if higher_is_better else "minimize",
+            pruner=pruner,
+            load_if_exists=True,
+        )
+    except (ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError) as error:
         raise RunError(
             f"{journal} is damaged: {error}", hint="Restore it, or begin a new search with another ‹directory›."
         ) from None

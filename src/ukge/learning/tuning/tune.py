@@ -96,6 +96,7 @@ def tune(
         higher_is_better=metric.higher_is_better,
     ) as study:
         search = _Search(study, dataset, ground, base, on_start, on_epoch, on_trial)
+        study.keep_best(base)  # a search that was killed may have left an older one
         search.run(trials, timeout)
         best = study.best()
         return TuneResult(
@@ -142,9 +143,7 @@ class _Search:
             if self.on_start is not None:
                 self.on_start(len(done), total, config)
             summary = self._try(trial, config)
-            best = self.study.best()
-            if best is not None and best.number == summary.number:
-                self.study.write_best(self.base.replace(**best.settings))
+            self.study.keep_best(self.base)
             if self.on_trial is not None:
                 self.on_trial(summary)
 
