@@ -200,7 +200,7 @@ def tells_an_error_of_the_first_rank_once(world: World, _: Path) -> None:
 
     with pytest.raises(DataError if world.first else FirstRankError):
         world.by_first(fail)
-    assert world.told_text("größer" if world.first else "") == "größer"
+    assert world.broadcast_text("größer" if world.first else "") == "größer"
     assert world.gathered(world.rank) == list(range(world.size))
 
 

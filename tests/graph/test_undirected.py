@@ -14,6 +14,7 @@ from ukge.graph.catalogue import open_dataset, save_dataset
 from ukge.graph.dataset import Dataset
 from ukge.graph.index import FactIndex
 from ukge.graph.negatives import negative_links
+from ukge.graph.partitioned import save_prepared
 from ukge.graph.split import split
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.undirected import Undirected, find_inverses, find_undirected, take_undirected, undirected_dataset
@@ -208,3 +209,19 @@ def test_the_audit_hints_at_what_may_have_no_direction() -> None:
     assert any(line.endswith("say so: --undirected interacts") for line in audit(once).headlines(as_flag))
     levels = [(f"e{i:03}", "in", f"e{i // 3 - 1:03}", 0.5) for i in range(6, 90)]
     assert not any("undirected" in line for line in audit(UncertainGraph.from_facts(levels)).headlines())
+
+
+def test_a_prepared_directory_is_taken_as_it_stands_and_that_is_said(tmp_path: Path) -> None:
+    pairs = [(f"p{a:02}", f"p{a + 1 + b:02}", 0.5) for a in range(20) for b in range(3)]
+    both = [fact for a, b, c in pairs for fact in ((a, "interacts", b, c), (b, "interacts", a, c))]
+    save_prepared(split(UncertainGraph.from_facts(both), undirected="none"), None, tmp_path / "prepared")
+    heard: list[str] = []
+    opened = open_dataset(tmp_path / "prepared", on_undirected=lambda found: heard.append(found.line(as_flag)))
+    assert opened.undirected == ()
+    assert heard == [
+        "as far as the facts tell, interacts has no direction, but the parts of a prepared directory are taken as they "
+        "stand; --undirected interacts makes a fact and its mirror one"
+    ]
+    named = open_dataset(tmp_path / "prepared", undirected="interacts")
+    assert named.undirected == ("interacts",)
+    assert len(named.whole()) == len(pairs)

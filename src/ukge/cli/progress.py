@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from ukge.cli.console import note
-from ukge.progress.bars import LiveBars, duration, told
+from ukge.progress.bars import LiveBars, duration, joined
 from ukge.reproduction.reproduce import KEPT, LEFT_OUT, Watcher
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class SearchProgress(TrainingsProgress):
         value = trial.note if trial.value is None else f"{self.metric} {trial.value:.5f}"
         self.done += 1
         self.show_all(f"{self.done} of {self.total} trials", f"trial {trial.number} {trial.state}: {value}")
-        chosen = told(*(f"{name} {setting:.4g}" for name, setting in trial.settings.items()))
+        chosen = joined(*(f"{name} {setting:.4g}" for name, setting in trial.settings.items()))
         state = f"trial {trial.number} {trial.state} ({self.share:.0%})"
         self.line(state, value, chosen, self.clock.left(self.share))
 

@@ -58,7 +58,7 @@ class Checkpoints:
         """Bring the engine to the last checkpoint, or return None if there is none."""
         last = last_checkpoint(self._folder)
         # What the first rank finds: a shared file system may show another rank less, for a while.
-        name = self._world.told_text("" if last is None else last.name)
+        name = self._world.broadcast_text("" if last is None else last.name)
         if not name:
             return None
         found = self._folder / name

@@ -38,7 +38,7 @@ class ShardKeeper:
 
     def due(self, seconds: float) -> bool:
         """Return what the first rank's clock says."""
-        return self.world.told(float(time.monotonic() - self._saved >= seconds)) > 0
+        return self.world.broadcast(float(time.monotonic() - self._saved >= seconds)) > 0
 
     def checkpoint(self, progress: Progress) -> None:
         """Write a checkpoint, all ranks together."""
@@ -75,4 +75,4 @@ class SharedMetric(Metric):
         with self._keeper.tables.answering(self._keeper.model.scorer):
             if self._own is not None:
                 value = self._own.measure(model)
-        return self._keeper.world.told(value)
+        return self._keeper.world.broadcast(value)

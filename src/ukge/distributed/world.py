@@ -62,16 +62,16 @@ class World:
         """Whether this is the rank that reads, writes and speaks for all."""
         return self.rank == 0
 
-    def told(self, value: float) -> float:
+    def broadcast(self, value: float) -> float:
         """Return the first rank's value on every rank."""
         box = torch.tensor([value], dtype=torch.float64, device=self._box())
         dist.broadcast(box, src=0)
         return float(box.item())
 
-    def told_text(self, text: str) -> str:
+    def broadcast_text(self, text: str) -> str:
         """Return the first rank's text on every rank."""
         content = np.frombuffer(text.encode(), dtype=np.uint8)
-        size = int(self.told(len(content)))
+        size = int(self.broadcast(len(content)))
         box = torch.zeros(max(size, 1), dtype=torch.uint8, device=self._box())
         if self.first and size:
             box[:size] = torch.from_numpy(content.copy())
@@ -102,7 +102,7 @@ class World:
                 work()
             except (UkgeError, OSError) as met:
                 error = met
-        failed = self.told(float(error is not None)) > 0
+        failed = self.broadcast(float(error is not None)) > 0
         if error is not None:
             raise error
         if failed:

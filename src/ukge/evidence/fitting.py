@@ -29,7 +29,7 @@ from ukge.evidence.trees import Matrix, grow
 from ukge.graph.dataset import Dataset
 from ukge.graph.index import FactIndex
 from ukge.graph.keys import contains
-from ukge.graph.negatives import KINDS, Ground, Slots, negative_links
+from ukge.graph.negatives import KINDS, Pool, Slots, negative_links
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.logic.engine import using
 from ukge.logic.mining import MiningSettings, mine
@@ -229,7 +229,7 @@ def _blindly_drawn(dataset: Dataset, like: UncertainGraph, *, kind: str, n: int,
     rng = np.random.default_rng(seed)
     rows = rng.integers(len(like), size=n)
     slots = Slots(like.head[rows], like.relation[rows], like.tail[rows])
-    head, tail = KINDS.get(kind)(Ground(dataset.train), slots, rng)
+    head, tail = KINDS.get(kind)(Pool(dataset.train), slots, rng)
     kept = (head >= 0) & (tail >= 0) & (head != tail)
     zero = np.zeros(int(kept.sum()))
     return dataset.train.with_facts(head[kept], slots.relation[kept], tail[kept], zero)

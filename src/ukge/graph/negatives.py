@@ -20,13 +20,14 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ukge.errors import ConfigError, DataError, Problem
+from ukge.errors import DataError, Problem
 from ukge.graph.dataset import Dataset
 from ukge.graph.index import Ranges
 from ukge.graph.keys import Keys, contains, times_before, triple_keys
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids
 from ukge.registry import Registry
+from ukge.settings.knobs import check_number, check_seed
 
 MIXED = ("uniform", "range", "degree", "other-relation")
 _TRIES = 1 << 16
@@ -36,7 +37,7 @@ _NONE = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
+class Pool:
     """What the kinds draw from: the training facts, gathered by relation."""
 
     train: UncertainGraph
@@ -95,51 +96,51 @@ class Slots:
         return Slots(self.head[rows], self.relation[rows], self.tail[rows])
 
 
-Proposer = Callable[[Ground, Slots, np.random.Generator], tuple[Ids, Ids]]
+Proposer = Callable[[Pool, Slots, np.random.Generator], tuple[Ids, Ids]]
 """Proposes a head and a tail for each slot, −1 where it cannot; the caller keeps what is true, new and no loop."""
 
 KINDS: Registry[Proposer] = Registry("kind of negatives", "ukge.negatives")
 
 
 @KINDS.register("uniform")
-def _uniform(ground: Ground, slots: Slots, rng: np.random.Generator) -> tuple[Ids, Ids]:
-    ends = rng.integers(0, ground.train.n_entities, (2, len(slots)), dtype=np.int32)
+def _uniform(pool: Pool, slots: Slots, rng: np.random.Generator) -> tuple[Ids, Ids]:
+    ends = rng.integers(0, pool.train.n_entities, (2, len(slots)), dtype=np.int32)
     return ends[0], ends[1]
 
 
 @KINDS.register("range")
-def _range(ground: Ground, slots: Slots, rng: np.random.Generator) -> tuple[Ids, Ids]:
-    head = rng.integers(0, ground.train.n_entities, len(slots), dtype=np.int32)
-    return head, ground.tail_of(slots.relation, rng)
+def _range(pool: Pool, slots: Slots, rng: np.random.Generator) -> tuple[Ids, Ids]:
+    head = rng.integers(0, pool.train.n_entities, len(slots), dtype=np.int32)
+    return head, pool.tail_of(slots.relation, rng)
 
 
 @KINDS.register("paper")
-def _paper(ground: Ground, slots: Slots, rng: np.random.Generator) -> tuple[Ids, Ids]:
-    tail = ground.tail_of(slots.relation, rng)
-    return ground.entity_by_degree(len(slots), rng), tail
+def _paper(pool: Pool, slots: Slots, rng: np.random.Generator) -> tuple[Ids, Ids]:
+    tail = pool.tail_of(slots.relation, rng)
+    return pool.entity_by_degree(len(slots), rng), tail
 
 
 @KINDS.register("degree")
-def _degree(ground: Ground, slots: Slots, rng: np.random.Generator) -> tuple[Ids, Ids]:
-    other = ground.entity_by_degree(len(slots), rng)
+def _degree(pool: Pool, slots: Slots, rng: np.random.Generator) -> tuple[Ids, Ids]:
+    other = pool.entity_by_degree(len(slots), rng)
     at_head = rng.random(len(slots)) < 0.5
     return np.where(at_head, other, slots.head), np.where(at_head, slots.tail, other)
 
 
 @KINDS.register("other-relation")
-def _other_relation(ground: Ground, slots: Slots, rng: np.random.Generator) -> tuple[Ids, Ids]:
-    rows = ground.fact_of_another(slots.relation, rng)
-    return _take(ground.train.head, rows), _take(ground.train.tail, rows)
+def _other_relation(pool: Pool, slots: Slots, rng: np.random.Generator) -> tuple[Ids, Ids]:
+    rows = pool.fact_of_another(slots.relation, rng)
+    return _take(pool.train.head, rows), _take(pool.train.tail, rows)
 
 
 @KINDS.register("mixture")
-def _mixture(ground: Ground, slots: Slots, rng: np.random.Generator) -> tuple[Ids, Ids]:
+def _mixture(pool: Pool, slots: Slots, rng: np.random.Generator) -> tuple[Ids, Ids]:
     head = np.empty(len(slots), dtype=np.int32)
     tail = np.empty(len(slots), dtype=np.int32)
     part = rng.integers(0, len(MIXED), len(slots))
     for number, kind in enumerate(MIXED):
         mine = part == number
-        head[mine], tail[mine] = KINDS.get(kind)(ground, slots.pick(mine), rng)
+        head[mine], tail[mine] = KINDS.get(kind)(pool, slots.pick(mine), rng)
     return head, tail
 
 
@@ -164,11 +165,12 @@ def negative_links(
         like = data.test if isinstance(data, Dataset) else data
     propose = KINDS.get(kind)
     _check(train, like, n)
+    check_seed(seed)
     rng = np.random.default_rng(seed)
     rows = _rows(len(like), n, rng)
     slots = Slots(like.head[rows], like.relation[rows], like.tail[rows])
     known = np.sort(whole.keys()) if true_negatives else np.zeros(0, dtype=np.int64)
-    head, tail = _draw(propose, Ground(train), slots, known, rng)
+    head, tail = _draw(propose, Pool(train), slots, known, rng)
     if (head == _NONE).any():
         raise _too_few(kind, train, slots.relation, head == _NONE)
     return train.with_facts(head, slots.relation, tail, np.zeros(len(rows)))
@@ -182,11 +184,11 @@ def with_negatives(
     return replace(dataset, negatives=drawn)
 
 
-def _draw(propose: Proposer, ground: Ground, slots: Slots, known: Keys, rng: np.random.Generator) -> tuple[Ids, Ids]:
+def _draw(propose: Proposer, pool: Pool, slots: Slots, known: Keys, rng: np.random.Generator) -> tuple[Ids, Ids]:
     """Fill the slots round by round. Every round tries harder for the slots still open, until tries bring nothing."""
     head = np.full(len(slots), _NONE, dtype=np.int32)
     tail = np.full(len(slots), _NONE, dtype=np.int32)
-    n_entities, n_relations = ground.train.n_entities, ground.train.n_relations
+    n_entities, n_relations = pool.train.n_entities, pool.train.n_relations
     taken = np.zeros(0, dtype=np.int64)
     barren, tries = 0, 1
     for _ in range(_ROUNDS):
@@ -194,8 +196,8 @@ def _draw(propose: Proposer, ground: Ground, slots: Slots, known: Keys, rng: np.
         if len(still_open) == 0 or barren == _BARREN_ROUNDS:
             break
         wanted = slots.pick(np.tile(still_open, tries))
-        proposed = propose(ground, wanted, rng)
-        heads, _, tails = ground.train.as_stored(proposed[0], wanted.relation, proposed[1])
+        proposed = propose(pool, wanted, rng)
+        heads, _, tails = pool.train.as_stored(proposed[0], wanted.relation, proposed[1])
         keys = triple_keys(heads, wanted.relation, tails, n_entities, n_relations)
         good = (heads != tails) & (heads >= 0) & (tails >= 0) & ~contains(known, keys) & ~contains(taken, keys)
         _, first = np.unique(keys[good], return_index=True)
@@ -237,8 +239,8 @@ def _check(train: UncertainGraph, like: UncertainGraph, n: int | None) -> None:
         raise DataError("the facts to be like do not share the vocabularies of the data set")
     if len(train) == 0 or len(like) == 0:
         raise DataError("negative links need training facts to draw from and facts to be like")
-    if n is not None and n < 1:
-        raise ConfigError(f"{n} negative links cannot be drawn", hint="Ask for 1 or more.")
+    if n is not None:
+        check_number(int, "n", n, least=1, most=2**31 - 1)
 
 
 def _too_few(kind: str, train: UncertainGraph, relation: Ids, missing: npt.NDArray[np.bool_]) -> DataError:

@@ -20,6 +20,7 @@ from ukge.graph.dataset import Dataset
 from ukge.graph.keys import pair_keys
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.undirected import AUTO, Inverses, find_inverses, one_way, take_undirected
+from ukge.settings.knobs import check_seed
 
 Rows = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -58,6 +59,7 @@ def split(
     a part falls short by more than five per cent because the remaining pairs are too large.
     """
     _check(graph, val, test)
+    check_seed(seed)
     graph = take_undirected(graph, undirected)
     inverses = find_inverses(graph)
     rng = np.random.default_rng(seed)

@@ -133,21 +133,37 @@ def without_direction(graph: UncertainGraph, relations: Sequence[str]) -> Uncert
 
 @dataclass(frozen=True, slots=True)
 class Undirected:
-    """What taking relations for undirected did: so many rows became so many facts, and some left a held-out part."""
+    """What taking relations for undirected did: so many rows became so many facts, and some left a held-out part.
+
+    Where they are not `taken`, they only look like it.
+    """
 
     relations: tuple[str, ...]
     rows: int
     facts: int
     left: int = 0
+    taken: bool = True
 
     def line(self, wording: Wording = in_python) -> str:
         """Say it in one line, in the words of a surface."""
         first = ", ".join(self.relations[:3])
         more = f" and {len(self.relations) - 3:,} more" if len(self.relations) > 3 else ""
         have = "has" if len(self.relations) == 1 else "have"
+        if not self.taken:
+            names = f"‹undirected={','.join(self.relations)}›"
+            what = f"as far as the facts tell, {first}{more} {have} no direction, but the parts of a prepared directory"
+            return worded(f"{what} are taken as they stand; {names} makes a fact and its mirror one", wording)
         left = f" ({self.left:,} of them in two parts, which train keeps)" if self.left else ""
         told = f"{first}{more} {have} no direction: {self.rows:,} rows are {self.facts:,} facts{left}"
         return worded(f"{told}; ‹undirected='none'› takes them as they stand", wording)
+
+
+def tell_as_it_stands(dataset: Dataset, on_undirected: Callable[[Undirected], None] | None) -> None:
+    """Tell which relations of a data set look undirected, though it is taken as it stands."""
+    whole = dataset.whole() if on_undirected is not None else None
+    if whole is not None and on_undirected is not None and (found := find_undirected(whole)):
+        rows = _rows_of(whole, found)
+        on_undirected(Undirected(found, rows, rows, taken=False))
 
 
 def undirected_graph(

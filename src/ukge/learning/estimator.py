@@ -238,7 +238,7 @@ class UKGE(EstimatorSettings):
 
     def __repr__(self) -> str:
         changed = ", ".join([repr(self.model), *(f"{name}={value!r}" for name, value in self.changed().items())])
-        return f"UKGE({changed})" if self._learnt is None else f"UKGE({changed}), {self._learnt.told()}"
+        return f"UKGE({changed})" if self._learnt is None else f"UKGE({changed}), {self._learnt.summary()}"
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: how the training went."""

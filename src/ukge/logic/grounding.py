@@ -13,15 +13,15 @@ import ibis
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ukge.errors import ConfigError
 from ukge.graph.files import check_target
 from ukge.graph.uncertain import UncertainGraph
 from ukge.logic.engine import Engine, using
-from ukge.logic.facts import Directions, FactTables, fact_tables, relation_ids
+from ukge.logic.facts import Directions, FactTables, check_strong, fact_tables, relation_ids
 from ukge.logic.ground_rules import Grounding, GroundingReport, RuleGrounding
 from ukge.logic.joins import Shape, bindings, bodies_table, estimates, shaped
 from ukge.logic.rules import LONGEST_BODY, Atom, Rule
 from ukge.progress.steps import Steps, Tell
+from ukge.settings.knobs import check_number
 from ukge.storage.files import replacing_path
 
 SCHEMA = pa.schema(
@@ -53,10 +53,9 @@ class GroundingSettings:
     """ground rules to make at most; rules are taken by falling weight"""
 
     def __post_init__(self) -> None:
-        if self.budget < 0:
-            raise ConfigError(f"a budget is a number of ground rules from 0 upwards, not {self.budget}")
-        if not 0.0 <= self.min_body < 1.0:
-            raise ConfigError(f"the least truth of a body is a number from 0 up to 1, not {self.min_body}")
+        check_strong(self.strong)
+        check_number(int, "budget", self.budget, least=0, most=2**62)
+        check_number(float, "min_body", self.min_body, least=0.0, most=1.0)
 
 
 ESTIMATING, COUNTING, WRITING = "estimating how many there are", "filling the rules", "writing the ground rules"

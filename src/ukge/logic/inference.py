@@ -18,6 +18,7 @@ from ukge.logic.grounding import GroundingSettings, ground
 from ukge.logic.hlmrf import Floats, MapState, solve
 from ukge.logic.program import GroundProgram, NegativePrior, ground_program
 from ukge.logic.rules import Rule
+from ukge.settings.knobs import check_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +56,7 @@ def infer(
     of the bodies of the next. With `joint`, targets stand in bodies as well, so that their confidences depend on each
     other: PSL's program in full, which takes far longer on a large graph. More than one round needs it.
     """
-    if rounds < 1:
-        raise ConfigError(f"rules are applied at least once, not {rounds} times")
+    check_number(int, "rounds", rounds, least=1, most=1_000)
     if rounds > 1 and not joint:
         raise ConfigError(f"{rounds} rounds need targets in bodies", hint="Ask for ‹joint=True›.")
     wanted = settings or GroundingSettings()

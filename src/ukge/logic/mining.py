@@ -7,16 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from string import ascii_uppercase
 
-from ukge.errors import ConfigError
 from ukge.graph.uncertain import UncertainGraph
 from ukge.logic.candidates import Candidate, Edges, Walks, double_steps, edges, single_steps, three_steps, two_steps
 from ukge.logic.engine import Engine, using
-from ukge.logic.facts import FactTables, fact_tables
+from ukge.logic.facts import FactTables, check_strong, fact_tables
 from ukge.logic.joins import Shape, bodies_table, estimates
 from ukge.logic.measures import ScoredRule, measure_on
-from ukge.logic.rules import Atom, Rule
+from ukge.logic.rules import LONGEST_BODY, Atom, Rule
 from ukge.logic.weights import Prior, learn_prior, learn_weights
 from ukge.progress.steps import Steps, Tell
+from ukge.settings.knobs import check_number
+
+MOST = 2**62
+"""The largest limit: a sum of two is a number of 64 bits still."""
 
 NO_WALKS = Walks([], 0, 0, None, 0)
 
@@ -45,14 +48,14 @@ class MiningSettings:
     """filled bodies of three atoms to count before the rules that have the most are left out"""
 
     def __post_init__(self) -> None:
-        if self.max_length not in (1, 2, 3):
-            raise ConfigError(f"bodies have one to three atoms, not {self.max_length}")
-        if self.min_support < 1:
-            raise ConfigError(f"a rule needs a support of at least 1, not {self.min_support}")
-        if not 0.0 <= self.min_hit_ratio <= 1.0:
-            raise ConfigError(f"a hit ratio is a number from 0 to 1, not {self.min_hit_ratio}")
-        if self.top is not None and self.top < 1:
-            raise ConfigError(f"top keeps at least one rule per head relation, not {self.top}")
+        check_strong(self.strong)
+        check_number(int, "max_length", self.max_length, least=1, most=LONGEST_BODY)
+        check_number(float, "min_hit_ratio", self.min_hit_ratio, least=0.0, most=1.0)
+        check_number(int, "min_support", self.min_support, least=1, most=MOST)
+        check_number(int, "max_walks", self.max_walks, least=1, most=MOST)
+        check_number(int, "max_bodies", self.max_bodies, least=0, most=MOST)
+        if self.top is not None:
+            check_number(int, "top", self.top, least=1, most=MOST)
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,9 +149,9 @@ class LiveBars:
     def show(self, task: TaskID, share: float | None, *news: str) -> None:
         """Set a bar, or leave it where it is, and what stands beside it."""
         if share is None:
-            self.bar.update(task, news=told(*news))
+            self.bar.update(task, news=joined(*news))
         else:
-            self.bar.update(task, total=1.0, completed=share, news=told(*news))
+            self.bar.update(task, total=1.0, completed=share, news=joined(*news))
         if self.page is not None:
             shares = [(each.completed if each.total else None, each.fields["news"]) for each in self.bar.tasks]
             self.page.draw([bar for bar, each in zip(shares, self.bar.tasks, strict=True) if each.visible])
@@ -162,7 +162,7 @@ class LiveBars:
         if self.live or self.page is not None or self.quiet or not (hurry or now - self._last_line >= LINE_SECONDS):
             return
         self._last_line = now
-        self.console.print(Text(told(*news)), soft_wrap=True)
+        self.console.print(Text(joined(*news)), soft_wrap=True)
 
     def _tell_compiling(self, told: str) -> None:
         if not self.quiet:
@@ -249,7 +249,7 @@ class WorkProgress(LiveBars):
         self.step = step
 
 
-def told(*news: str) -> str:
+def joined(*news: str) -> str:
     """Join what there is to tell."""
     return "  ".join(each for each in news if each)
 

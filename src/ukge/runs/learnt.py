@@ -183,7 +183,7 @@ class Learnt:
         columns = [f"{part}{at}" for part in parts for at in range(each)]
         return pd.DataFrame(table, index=pd.Index(list(names), name=kind), columns=columns, copy=True)
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """Say what it was trained on, and how well."""
         facts = "" if self.note.facts is None else f"{self.note.facts:,} facts of "
         best = "" if self.trained.best is None else f": validation {self.trained.metric} {self.trained.best:.5f}"

@@ -138,3 +138,13 @@ class Section:
         kind: type = type(self)
         for each in knobs_of(kind):
             object.__setattr__(self, each.name, each.checked(getattr(self, each.name), f"‹{each.name}›"))
+
+
+def check_number(kind: type, name: str, value: Any, **bounds: float) -> None:
+    """Refuse what is no number of a kind, or lies out of bounds (see `Bounds`), for arguments outside of sections."""
+    Knob("", name, kind, None, "", Bounds(**bounds), None).checked(value, f"‹{name}›")
+
+
+def check_seed(seed: Any) -> None:
+    """Refuse what no random numbers can begin with."""
+    check_number(int, "seed", seed, least=0, most=2**63 - 1)

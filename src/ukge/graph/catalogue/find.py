@@ -22,7 +22,7 @@ from ukge.graph.readers import ReadReport
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
 from ukge.graph.uncertain import UncertainGraph
-from ukge.graph.undirected import AUTO, NONE, Undirected, undirected_dataset, undirected_graph
+from ukge.graph.undirected import AUTO, NONE, Undirected, tell_as_it_stands, undirected_dataset, undirected_graph
 from ukge.storage.locks import alone
 
 VARIABLE = "UKGE_DATA"
@@ -85,7 +85,7 @@ def open_dataset(
 
     `undirected` names relations without a direction, of which a fact and its mirror are one fact; "auto" finds them,
     "none" takes all as they stand, and `on_undirected` hears what that did. Under "auto", a benchmark that is not cut
-    anew stays as it was published, and so do the parts of a prepared directory.
+    anew stays as it was published, and so do the parts of a prepared directory, of which it hears what they look like.
     """
     path = Path(ref)
     is_file = path.is_file() and str(ref) not in (*BENCHMARKS, SYNTHETIC)
@@ -100,7 +100,11 @@ def open_dataset(
         published = load(str(ref)) if str(ref) in BENCHMARKS else open_prepared(path).dataset()
         if leak_safe:
             return _cut(published, undirected_graph(published.whole(), undirected, on_undirected), seed)
-        return published if undirected == AUTO else undirected_dataset(published, undirected, on_undirected)
+        if undirected != AUTO:
+            return undirected_dataset(published, undirected, on_undirected)
+        if str(ref) not in BENCHMARKS:
+            tell_as_it_stands(published, on_undirected)
+        return published
     if path.is_dir():
         dataset = read_folder(path, undirected=undirected, on_report=on_report, on_undirected=on_undirected, **reading)
         return _cut(dataset, dataset.whole(), seed) if leak_safe else dataset

@@ -25,11 +25,14 @@ from ukge.errors import ConfigError
 from ukge.graph.columns import Confidences
 from ukge.graph.fact import FactArrays
 from ukge.graph.synthetic.schema import CENTRES, MORE_CENTRES, RELATIONS, SHARED_TYPES, TYPE_SHARES
+from ukge.storage.memory import free_memory
 
 EVERYWHERE = -1
-FEWEST_ENTITIES = 100
+FEWEST_ENTITIES, MOST_ENTITIES = 100, 2**31 - 1
 _REGION = 1_000
 _FACTS_PER_ENTITY = 20
+# Memory at most: a place on every aspect and a name; the true confidences of a relation within one region.
+_BYTES_PER_ENTITY, _BYTES_PER_PAIR = 400, 4
 
 DOUBT = 0.04
 SLOPE = 0.45
@@ -60,12 +63,19 @@ class Layout:
     @classmethod
     def plan(cls, n_entities: int, n_facts: int) -> Layout:
         """Share out the entities: regions as large as it takes to hold that many facts per entity."""
-        if n_entities < FEWEST_ENTITIES:
+        if not FEWEST_ENTITIES <= n_entities <= MOST_ENTITIES:
             raise ConfigError(
-                f"{n_entities:,} entities are too few for a world of {len(TYPE_SHARES)} types",
-                hint=f"Ask for {FEWEST_ENTITIES} or more.",
+                f"a world of {len(TYPE_SHARES)} types has {FEWEST_ENTITIES} to {MOST_ENTITIES:,} entities, not "
+                f"{n_entities:,}"
             )
-        size = max(FEWEST_ENTITIES, _REGION * n_facts / (_FACTS_PER_ENTITY * n_entities))
+        size = min(n_entities, max(FEWEST_ENTITIES, _REGION * n_facts / (_FACTS_PER_ENTITY * n_entities)))
+        needed, free = _BYTES_PER_ENTITY * n_entities + _BYTES_PER_PAIR * size**2, free_memory()
+        if needed > free.bytes:
+            raise ConfigError(
+                f"a world of {n_entities:,} entities with {n_facts:,} facts takes about {needed / 1e9:,.1f} GB of "
+                f"memory, and {free.of} leaves {free.bytes / 1e9:,.1f} GB",
+                hint="Ask for fewer entities, or for fewer facts of each.",
+            )
         n_regions = max(1, round(n_entities / size))
         total = sum(TYPE_SHARES.values())
         shared = np.array([share if name in SHARED_TYPES else 0 for name, share in TYPE_SHARES.items()])

@@ -23,9 +23,13 @@ from ukge.graph.synthetic.names import entity_names
 from ukge.graph.synthetic.schema import IMPLIED, PLANTED, RELATIONS
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
+from ukge.settings.knobs import check_seed
 from ukge.storage.files import replacing_directory, replacing_path
+from ukge.storage.memory import free_memory
 
+MOST_FACTS = 10**12
 _CHUNK = 500_000
+_BYTES_PER_FACT = 80
 _SCHEMA = pa.schema(
     [*((name, pa.large_string()) for name in ("head", "relation", "tail")), ("confidence", pa.float64())]
 )
@@ -45,8 +49,12 @@ class Blueprint:
     @classmethod
     def draw(cls, n_entities: int, n_facts: int, seed: int, noise: float) -> Blueprint:
         """Make a world of that size; the same numbers give the same world."""
-        if n_facts < 1:
-            raise ConfigError(f"a world needs facts, not {n_facts}", hint="About 20 facts per entity is a good number.")
+        check_seed(seed)
+        if not 1 <= n_facts <= MOST_FACTS:
+            raise ConfigError(
+                f"a world needs facts, 1 to {MOST_FACTS:,}, not {n_facts:,}",
+                hint="About 20 facts per entity is a good number.",
+            )
         if not 0.0 <= noise <= 1.0:
             raise ConfigError(f"noise {noise:g} is not a deviation between 0 and 1", hint="0.05 is a good value.")
         layout = Layout.plan(n_entities, n_facts)
@@ -109,6 +117,11 @@ def generate(n_entities: int = 1_000, n_facts: int = 20_000, seed: int = 0, nois
     Observed confidences are true ones plus normal noise of deviation `noise`, clipped. From about 20 facts per entity
     on, nearly all sure facts are seen and every planted rule can be mined.
     """
+    if _BYTES_PER_FACT * n_facts > free_memory().bytes:
+        raise ConfigError(
+            f"{n_facts:,} facts take about {_BYTES_PER_FACT * n_facts / 1e9:,.1f} GB of memory, which is not free",
+            hint="Ask for fewer, or write them to a .parquet file as they are made.",
+        )
     blueprint = Blueprint.draw(n_entities, n_facts, seed, noise)
     head, relation, tail, confidence = (np.concatenate(c) for c in zip(*blueprint.observed(), strict=True))
     entities, relations = blueprint.entities, blueprint.relations
