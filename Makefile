@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 BASE   := $(VENV)/.base
 STAMP  := $(VENV)/.installed
 
-.PHONY: install demo reproduce lint types contracts dependencies unit test test-browser test-readme kills bench clean
+.PHONY: install demo reproduce lint types contracts dependencies unit test test-browser test-readme kills bench clean fuzz
 
 install: $(STAMP)
 
@@ -55,6 +55,12 @@ dependencies: install
 
 unit: install
 	$(BIN)/pytest -n 2
+
+# Hostile inputs for every reader and rule syntax; findings are kept in tests/fuzz/corpus and tried again by the tests.
+MINUTES ?= 30
+SEED ?= 0
+fuzz: install
+	$(BIN)/python -m tests.fuzz.run --minutes $(MINUTES) --seed $(SEED)
 
 test: lint types contracts dependencies unit
 

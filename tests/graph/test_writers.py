@@ -10,12 +10,14 @@ from typing import Any
 
 import networkx as nx
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from ukge.errors import ConfigError, DataError
 from ukge.graph.readers import read
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.writers import write
+from ukge.graph.writers.tables import write_table
 
 GRAPH = UncertainGraph.from_facts(
     [
@@ -172,3 +174,28 @@ def test_a_source_that_says_nothing_is_no_source(tmp_path: Path) -> None:
     assert [fact.source for fact in graph] == [None, "x"]
     assert graph[:1].source is None
     assert graph[:1] == UncertainGraph.from_facts([("a", "r", "b", 0.5)])
+
+
+FORMULAS = ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "'=quoted", "''-twice", "'tis", "＝wide", "plain"]
+
+
+@pytest.mark.parametrize("extension", ["csv", "tsv", "csv.gz"])
+def test_spreadsheets_compute_no_name(tmp_path: Path, extension: str) -> None:
+    names = [*FORMULAS, *(["\tTab", "\rReturn", "\nLine"] if extension != "tsv" else [])]
+    graph = UncertainGraph.from_facts([(name, "=r", "b", 0.5, name) for name in names])
+    path = tmp_path / f"facts.{extension}"
+    write(graph, path, spreadsheet_safe=True)
+    shown = read(path)
+    for fact in shown:
+        assert fact.head[0] not in "=+-@\t\r\n＝"
+        assert fact.relation == "'=r"
+    assert read(path, spreadsheet_safe=True) == graph
+    write(graph, path)
+    assert read(path) == graph
+
+
+def test_answers_for_spreadsheets(tmp_path: Path) -> None:
+    table = pa.table({"head": ["=1+1", "plain"], "gap": [-0.5, 0.25], "=name": [["=x"], ["y"]]})
+    write_table(tmp_path / "answers.csv", table, spreadsheet_safe=True)
+    rows = list(csv.reader((tmp_path / "answers.csv").open(encoding="utf-8")))
+    assert rows == [["head", "gap", "'=name"], ["'=1+1", "-0.5", '["=x"]'], ["plain", "0.25", '["y"]']]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ukge.cli.console import err, note, out, print_json
-from ukge.cli.flags import AsJson, Coverage, Out, Reasons, Relations, Run, real, whole
+from ukge.cli.flags import AsJson, Coverage, Out, Reasons, Relations, Run, SpreadsheetSafe, real, whole
 from ukge.cli.reading import Reading
 from ukge.cli.results import check_out, deliver, facts_table, open_predictor, tell_of_judge
 from ukge.errors import ConfigError
@@ -31,6 +31,7 @@ def rank(
     coverage: Coverage = 0.9,
     reasons: Reasons = True,
     out_file: Out = None,
+    safe: SpreadsheetSafe = False,
     as_json: AsJson = False,
 ) -> None:
     """Name the tails that fit a head and a relation best, or the heads that fit a tail; the most confident first.
@@ -52,7 +53,7 @@ def rank(
     table = _ranked(facts, numbers, why)
     title, asked = f"{head or '?'} — {relation} — {tail or '?'}", "head" if head is None else "tail"
     shown = lambda: facts_table(table, coverage, title=title, answer=asked)  # noqa: E731
-    deliver(table, out_file, as_json=as_json, shown=shown, what="answers")
+    deliver(table, out_file, as_json=as_json, safe=safe, shown=shown, what="answers")
 
 
 def _reasons(predictor: Predictor, facts: list[tuple[str, str, str]]) -> dict[str, list[str]]:
@@ -117,6 +118,7 @@ def complete(
     coverage: Coverage = 0.9,
     reasons: Reasons = True,
     out_file: Out = None,
+    safe: SpreadsheetSafe = False,
     as_json: AsJson = False,
     *,
     reading: Reading,
@@ -158,6 +160,7 @@ def complete(
         table,
         None if facts_only else out_file,
         as_json=as_json,
+        safe=safe,
         shown=lambda: facts_table(table, coverage),
         what="facts",
     )
@@ -179,6 +182,7 @@ def doubt(
     relation: Relations = None,
     k: Annotated[int, whole("-k", help="How many facts at most.")] = 20,
     out_file: Out = None,
+    safe: SpreadsheetSafe = False,
     as_json: AsJson = False,
 ) -> None:
     """List the observed facts whose stored confidence the other facts contradict, the most surprising first."""
@@ -194,4 +198,4 @@ def doubt(
     with open_predictor(run) as predictor, progress:
         found = predictor.doubt(k, relations=relation, tell=progress.tell)
     table = pa.Table.from_pylist([{**asdict(each), "gap": each.gap} for each in found])
-    deliver(table, out_file, as_json=as_json, shown=lambda: Text("\n".join(map(str, found))), what="facts")
+    deliver(table, out_file, as_json=as_json, safe=safe, shown=lambda: Text("\n".join(map(str, found))), what="facts")

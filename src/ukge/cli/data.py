@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ukge.cli.console import as_flag, err, note, out, plain_table, print_json, tell_leaks, write_text
-from ukge.cli.flags import AsJson, Data, EngineName, Seed, Undirected, real, whole
+from ukge.cli.flags import AsJson, Data, EngineName, Seed, SpreadsheetSafe, Undirected, real, whole
 from ukge.cli.reading import Reading, parse_columns, tell_undirected, undirected_said, with_reading
 
 if TYPE_CHECKING:
@@ -117,12 +117,14 @@ def convert(
     target: Output,
     to: To = None,
     aggregate: Aggregate = None,
+    safe: SpreadsheetSafe = False,
     json: AsJson = False,
     *,
     reading: Reading,
 ) -> None:
     """Read facts in one format, check them, and write them in another."""
-    _write(_aggregated(reading.read(source), aggregate), target, to, json)
+    options = {"spreadsheet_safe": True} if safe else {}
+    _write(_aggregated(reading.read(source), aggregate), target, to, json, **options)
 
 
 @data_app.command("normalise")
@@ -306,10 +308,10 @@ def _aggregated(graph: UncertainGraph, how: str | None) -> UncertainGraph:
     return done.graph
 
 
-def _write(graph: UncertainGraph, target: Path, to: str | None, json: bool) -> None:
+def _write(graph: UncertainGraph, target: Path, to: str | None, json: bool, **options: Any) -> None:
     from ukge.graph.writers import write
 
-    write(graph, target, format=to)
+    write(graph, target, format=to, **options)
     _say_written(target, json, len(graph), graph.n_entities, graph.n_relations)
 
 

@@ -79,6 +79,13 @@ Out = Annotated[
         show_default=False,
     ),
 ]
+SpreadsheetSafe = Annotated[
+    bool,
+    typer.Option(
+        "--spreadsheet-safe",
+        help="In .csv and .tsv, put an apostrophe before names that a spreadsheet would take for a formula.",
+    ),
+]
 RunData = Annotated[
     str | None,
     typer.Option("--data", help="Where the facts are now that a run refers to; most runs keep theirs.", metavar="DIR"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ukge.cli.console import err, note
-from ukge.cli.flags import AsJson, Coverage, Out, Reasons, Run, real
+from ukge.cli.flags import AsJson, Coverage, Out, Reasons, Run, SpreadsheetSafe, real
 from ukge.cli.reading import Reading, file_of, tell_skipped
 from ukge.cli.results import check_out, deliver, facts_table, open_predictor, tell_of_judge
 
@@ -32,6 +32,7 @@ def predict(
         ),
     ],
     out_file: Out = None,
+    safe: SpreadsheetSafe = False,
     coverage: Coverage = 0.9,
     reasons: Reasons = True,
     new_facts: Annotated[
@@ -59,7 +60,7 @@ def predict(
         facts = KnownFacts.of(rows, *predictor.names, hint=hint)
         columns = predictor.columns(*facts.ids, coverage=coverage, reasons=reasons)
         table = judged(rows, {name: facts.spread(values) for name, values in columns.items()}, facts.notes)
-    deliver(table, out_file, as_json=as_json, shown=lambda: facts_table(table, coverage), what="facts")
+    deliver(table, out_file, as_json=as_json, safe=safe, shown=lambda: facts_table(table, coverage), what="facts")
     tell_unknown(table, "they have no confidence")
     tell_of_judge(predictor, run)
 
@@ -90,6 +91,7 @@ def fuse(
         ),
     ],
     out_file: Out = None,
+    safe: SpreadsheetSafe = False,
     labelled: Annotated[
         Path | None,
         typer.Option("--labelled", help="Candidates with a column label (0…1) to learn from.", metavar="FILE"),
@@ -128,7 +130,7 @@ def fuse(
     extractor = rows.numbers["confidence"]
     opinions = {"extractor": extractor, "graph": pa.array(graph, from_pandas=True)}
     table = judged(rows, {"confidence": fusion(graph, extractor), **opinions}, notes)
-    deliver(table, out_file, as_json=as_json, shown=lambda: facts_table(table), what="candidates")
+    deliver(table, out_file, as_json=as_json, safe=safe, shown=lambda: facts_table(table), what="candidates")
     tell_unknown(table, "they keep the extractor's opinion")
 
 

@@ -37,16 +37,22 @@ def to_a_person() -> bool:
 
 
 def deliver(
-    table: pa.Table, out_file: Path | None, *, as_json: bool, shown: Callable[[], RenderableType], what: str
+    table: pa.Table,
+    out_file: Path | None,
+    *,
+    as_json: bool,
+    shown: Callable[[], RenderableType],
+    what: str,
+    safe: bool = False,
 ) -> None:
     """Hand out rows: to a file, as JSON, to a person, or as tab-separated lines into a pipe.
 
-    `shown` makes what a person sees; `what` is the word for the rows, such as "facts".
+    `shown` makes what a person sees; `what` is the word for the rows, such as "facts". `safe` text starts no formula.
     """
     from ukge.graph.writers.tables import plain_rows, table_text, write_table
 
     if out_file is not None:
-        write_table(out_file, table)
+        write_table(out_file, table, spreadsheet_safe=safe)
         note(f"{len(table):,} {what} were written to {out_file}")
     if as_json:
         print_json(list(plain_rows(table)))
@@ -54,7 +60,7 @@ def deliver(
         if to_a_person():
             out().print(shown())
         else:
-            sys.stdout.write(table_text(table))
+            sys.stdout.write(table_text(table, spreadsheet_safe=safe))
 
 
 def facts_table(

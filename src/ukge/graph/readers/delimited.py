@@ -51,6 +51,7 @@ SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " ", "bar": 
 _LINE_END = re.compile("\r\n|\r|\n")
 _BLOCK = 2 << 20
 _PACKED = 6  # a rough guess of how much smaller compressed text is
+SAFE = "^'+[=+\\-@\t\r\n＝＋－＠]"
 _NELL: ColumnMap = {"head": "Entity", "relation": "Relation", "tail": "Value", "confidence": "Probability"}
 LARGE_BYTES = 64 << 20  # from here on a file is read block by block
 _ARROW_TYPES: dict[Kind, pa.DataType] = {
@@ -69,9 +70,14 @@ def read_tsv(
     header: bool | None = None,
     delimiter: str | None = None,
     relation: str | None = None,
+    spreadsheet_safe: bool = False,
 ) -> Parsed:
-    """Read tab-separated facts; all have the one given `relation` if no column says it."""
-    return _read(path, request, Table(delimiter or "\t", False, columns, header), relation)
+    """Read tab-separated facts; all have the one given `relation` if no column says it.
+
+    With `spreadsheet_safe`, names lose the apostrophe that the writer put before what looks like a formula.
+    """
+    table = Table(delimiter or "\t", False, columns, header)
+    return _read(path, request, table, relation, spreadsheet_safe=spreadsheet_safe)
 
 
 def read_csv(
@@ -82,9 +88,14 @@ def read_csv(
     header: bool | None = None,
     delimiter: str | None = None,
     relation: str | None = None,
+    spreadsheet_safe: bool = False,
 ) -> Parsed:
-    """Read comma-separated facts with quoting; all have the one given `relation` if no column says it."""
-    return _read(path, request, Table(delimiter or ",", True, columns, header), relation)
+    """Read comma-separated facts with quoting; all have the one given `relation` if no column says it.
+
+    With `spreadsheet_safe`, names lose the apostrophe that the writer put before what looks like a formula.
+    """
+    table = Table(delimiter or ",", True, columns, header)
+    return _read(path, request, table, relation, spreadsheet_safe=spreadsheet_safe)
 
 
 def read_nell(path: Path, request: Request, *, sources: bool = False) -> Parsed:
@@ -162,9 +173,12 @@ def layout_of(path: Path, request: Request, table: Table, wanted: Roles) -> tupl
     return replace(layout, decimal_comma=names is None and not table.columns and _decimal_comma(cells, layout)), others
 
 
-def _read(path: Path, request: Request, table: Table, relation: str | None) -> Parsed:
+def _read(
+    path: Path, request: Request, table: Table, relation: str | None, *, spreadsheet_safe: bool = False
+) -> Parsed:
     layout, others = layout_of(path, request, table, FACTS.given(relation))
-    read = _parse_stream if _is_large(path, request) else partial(_parse_whole, request=request)
+    whole = partial(_parse_whole, request=request, spreadsheet_safe=spreadsheet_safe)
+    read = _parse_stream if _is_large(path, request) and not spreadsheet_safe else whole
     parsed = read(path, layout, relation)
     if parsed.rows == 0:
         raise DataError("a header and no facts", source=str(path), hint="Check how the file was made.")
@@ -191,8 +205,13 @@ def refuse_decimal_commas(weight: npt.NDArray[np.float64], beside: Any, where: W
         )
 
 
-def _parse_whole(path: Path, layout: Layout, relation: str | None, *, request: Request) -> Parsed:
+def _parse_whole(
+    path: Path, layout: Layout, relation: str | None, *, request: Request, spreadsheet_safe: bool
+) -> Parsed:
     table = parse_table(path, layout)
+    if spreadsheet_safe:
+        with _diagnosed(path, layout):
+            table = _unescaped(table, layout)
     return Parsed(
         head=table["head"],
         relation=table["relation"] if relation is None else one_relation(relation, len(table), request),
@@ -203,6 +222,17 @@ def _parse_whole(path: Path, layout: Layout, relation: str | None, *, request: R
         rows=table.num_rows,
         diagnose=partial(diagnose, path, layout),
     )
+
+
+def _unescaped(table: pa.Table, layout: Layout) -> pa.Table:
+    """Return names without the apostrophe that keeps a spreadsheet from computing them."""
+    for at, field in enumerate(layout.fields):
+        if field.kind in ("name", "text"):
+            names = table.column(at).cast(pa.large_string())
+            safe = pc.match_substring_regex(names, SAFE)
+            plain = pc.if_else(safe, pc.utf8_slice_codeunits(names, 1), names)
+            table = table.set_column(at, field.name, plain)
+    return table
 
 
 def _parse_stream(path: Path, layout: Layout, relation: str | None) -> Parsed:

@@ -23,27 +23,38 @@ from ukge.graph.uncertain import UncertainGraph
 
 _BATCH = 65_536
 _TEXT = pa.large_string()
+FORMULA = "^'*[=+\\-@\t\r\n＝＋－＠]"
+"""How a cell starts that a spreadsheet computes, and how one that was made safe does."""
 _ELSEWHERE = "Write CSV, JSON Lines or Parquet instead."
 Escape = Callable[[pa.Array], pa.Array]
 
 
-def write_tsv(graph: UncertainGraph, sink: pa.NativeFile, path: Path, *, header: bool = False) -> None:
+def write_tsv(
+    graph: UncertainGraph, sink: pa.NativeFile, path: Path, *, header: bool = False, spreadsheet_safe: bool = False
+) -> None:
     """Write one fact per line: head, relation, tail, confidence and, if the graph has any, source."""
     refuse(graph, path, r"[\t\r\n]", "name holds a tab or a line end", _ELSEWHERE)
     first = graph.entities[int(graph.head[0])]
     if first.startswith("\ufeff") and not header:
         problem = Problem("the first name starts with a byte order mark", 1, "head", first)
         raise DataError("would be misread", source=str(path), problems=[problem], hint=_ELSEWHERE)
-    _write(graph, sink, "\t", lambda names: names, header=header)
+    _write(graph, sink, "\t", no_formula if spreadsheet_safe else lambda names: names, header=header)
 
 
 def write_csv(
-    graph: UncertainGraph, sink: pa.NativeFile, path: Path, *, header: bool = True, delimiter: str = ","
+    graph: UncertainGraph,
+    sink: pa.NativeFile,
+    path: Path,
+    *,
+    header: bool = True,
+    delimiter: str = ",",
+    spreadsheet_safe: bool = False,
 ) -> None:
-    """Write one fact per record, quoting what needs it."""
+    """Write one fact per record, quoting what needs it; `spreadsheet_safe` names start no formula in a spreadsheet."""
     if len(delimiter.encode()) != 1 or delimiter in '"\r\n':
         raise ConfigError(f"delimiter {delimiter!r} cannot separate columns of {path.name}", hint="Use , or ; or |.")
-    _write(graph, sink, delimiter, lambda names: quoted(names, delimiter), header=header)
+    safe: Escape = no_formula if spreadsheet_safe else lambda names: names
+    _write(graph, sink, delimiter, lambda names: quoted(safe(names), delimiter), header=header)
 
 
 def write_jsonl(graph: UncertainGraph, sink: pa.NativeFile, path: Path) -> None:  # noqa: ARG001  (one signature for all)
@@ -62,6 +73,14 @@ def _write(graph: UncertainGraph, sink: pa.NativeFile, delimiter: str, escape: E
     for batch in batches(graph, entity=escape, relation=escape, source=escape, null=""):
         parts = [batch.head, delimiter, batch.relation, delimiter, batch.tail, delimiter, batch.confidence]
         write_joined(sink, [*parts, *([] if batch.source is None else [delimiter, batch.source]), "\n"])
+
+
+def no_formula(names: pa.Array) -> pa.Array:
+    """Return names with an apostrophe before what a spreadsheet would take for a formula, or before such apostrophes.
+
+    So `ukge.graph.readers.delimited` can take one off again, and all names come back as they were.
+    """
+    return pc.if_else(pc.match_substring_regex(names, FORMULA), joined(["'", names]), names)
 
 
 def quoted(names: pa.Array, delimiter: str) -> pa.Array:

@@ -21,7 +21,7 @@ from ukge.graph.fact import REQUIRED, ROLES
 from ukge.graph.files import CHECKSUMS, atomic_sink, check_target, checksum, compression_of, extension_of
 from ukge.graph.formats import Format, writers
 from ukge.graph.uncertain import UncertainGraph
-from ukge.graph.writers.lines import joined, quoted
+from ukge.graph.writers.lines import joined, no_formula, quoted
 
 DELIMITER = {".tsv": "\t", ".tab": "\t", ".txt": "\t", ".csv": ","}
 JSON_LINES = (".jsonl", ".ndjson")
@@ -66,7 +66,7 @@ def check_table_path(path: Path) -> None:
     check_target(path)
 
 
-def write_table(path: Path, table: pa.Table) -> None:
+def write_table(path: Path, table: pa.Table, *, spreadsheet_safe: bool = False) -> None:
     """Write a table in the format that the extension says; the file appears, or changes, only when it is whole."""
     check_table_path(path)
     extension = extension_of(path)
@@ -77,16 +77,21 @@ def write_table(path: Path, table: pa.Table) -> None:
             for row in plain_rows(table):
                 sink.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
         else:
-            sink.write(table_text(table, DELIMITER[extension], str(path)).encode())
+            text = table_text(table, DELIMITER[extension], str(path), spreadsheet_safe=spreadsheet_safe)
+            sink.write(text.encode())
 
 
-def table_text(table: pa.Table, delimiter: str = "\t", source: str | None = None) -> str:
+def table_text(
+    table: pa.Table, delimiter: str = "\t", source: str | None = None, *, spreadsheet_safe: bool = False
+) -> str:
     """Return a table as text with a line of column names; TSV has no quoting, so it cannot hold tabs and line ends."""
     if len(table) == 0:
         return delimiter.join(table.column_names) + "\n"
     lines = []
     for at, name in enumerate(table.column_names):
         cells = pa.concat_arrays([from_names([name]), _text(table[name])])
+        if spreadsheet_safe and not (pa.types.is_floating(table[name].type) or pa.types.is_integer(table[name].type)):
+            cells = no_formula(cells)
         if delimiter != "\t":
             cells = quoted(cells, delimiter)
         elif pc.any(pc.match_substring_regex(cells, r"[\t\r\n]")).as_py():

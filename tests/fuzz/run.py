@@ -1,0 +1,134 @@
+"""Fuzz every reader and rule syntax for some minutes: `python -m tests.fuzz.run --minutes 30`, or `make fuzz`.
+
+Each target runs in a process of its own with a limit of memory and of time per input, so that a bomb, a hang or a crash
+is a finding like any other. Findings are kept in tests/fuzz/corpus, where `make test` tries them again.
+"""
+
+# ruff: noqa: T201  (it is a script)
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tests.fuzz.targets import FOUND, MISREAD, UNCAUGHT, targets
+
+MEMORY = 4 << 30
+SECONDS = 20  # of an input
+BATCH = 1500
+KINDS = ("accepted", "refused", UNCAUGHT, MISREAD)
+
+
+def worker(name: str, seed: int, inputs: int, work: Path) -> None:
+    """Try so many inputs of one target; tell how far one got after each, for the case that the next is the last."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a hang ends the process
+    target = next(one for one in targets(work) if one.name == name)
+    draw = random.Random(seed)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    counts: Counter[str] = Counter()
+    findings: list[tuple[str, str]] = []
+    status = work / "status.json"
+    for number in range(inputs):
+        extension, data, plain = target.inputs(draw)
+        path = work / f"input.{extension}"
+        path.write_bytes(data)
+        if number % 20 == 0:
+            status.write_text(json.dumps({"counts": counts, "findings": findings, "grown": 0}))
+        (work / "current").write_text(path.name)
+        signal.alarm(SECONDS)
+        outcome = target.outcome(path, plain)
+        signal.alarm(0)
+        counts[outcome.kind] += 1
+        if outcome.kind in (UNCAUGHT, MISREAD):
+            findings.append((outcome.detail, str(keep(name, path))))
+        path.unlink()
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    status.write_text(json.dumps({"counts": counts, "findings": findings, "grown": grown}))
+
+
+def keep(name: str, path: Path) -> Path:
+    """Keep an input that was a finding, so that it is tried again with every test."""
+    data = path.read_bytes()
+    folder = FOUND / name.replace(":", "").replace(" ", "-")
+    folder.mkdir(parents=True, exist_ok=True)
+    suffix = "".join(path.suffixes)
+    kept = folder / f"{hashlib.sha256(data).hexdigest()[:12]}{suffix}"
+    kept.write_bytes(data)
+    return kept
+
+
+def batch(name: str, seed: int, inputs: int) -> dict[str, Any]:
+    """Run a worker, and take what it leaves behind."""
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        command = [sys.executable, "-m", "tests.fuzz.run", "--worker", name, str(seed), str(inputs), folder]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        status = work / "status.json"
+        result: dict[str, Any] = {"counts": {}, "findings": [], "grown": 0}
+        if status.exists():
+            result = json.loads(status.read_text())
+        if done.returncode:
+            why = (
+                "hang" if done.returncode == -signal.SIGALRM else f"ended with {done.returncode}: {done.stderr[-300:]}"
+            )
+            current = work / "current"
+            path = work / current.read_text() if current.exists() else work / "none"
+            kept = keep(name, path) if path.exists() else ""
+            result["findings"].append((why, str(kept)))
+            result["counts"][UNCAUGHT] = result["counts"].get(UNCAUGHT, 0) + 1
+    return result
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="", help="targets whose name contains this")
+    parser.add_argument("--worker", nargs=4, metavar=("TARGET", "SEED", "INPUTS", "FOLDER"), help=argparse.SUPPRESS)
+    said = parser.parse_args()
+    if said.worker:
+        name, seed, inputs, folder = said.worker
+        worker(name, int(seed), int(inputs), Path(folder))
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        names = [target.name for target in targets(Path(folder)) if said.only in target.name]
+    totals: dict[str, Counter[str]] = {name: Counter() for name in names}
+    grown: Counter[str] = Counter()
+    end = time.monotonic() + 60 * said.minutes
+    turn = 0
+    while turn < len(names) or time.monotonic() < end:
+        name = names[turn % len(names)]
+        result = batch(name, said.seed + turn, BATCH)
+        totals[name].update(result["counts"])
+        grown[name] = max(grown[name], result["grown"])
+        for why, kept in result["findings"]:
+            print(f"FOUND {name}: {why}\n  {kept}", flush=True)
+        turn += 1
+    return told(totals, grown)
+
+
+def told(totals: dict[str, Counter[str]], grown: Counter[str]) -> int:
+    """Print the table; return 1 if there is anything to mend."""
+    print(f"{'reader':<16}{'inputs':>9}{'accepted':>10}{'refused':>9}{'uncaught':>10}{'misread':>9}{'memory MB':>11}")
+    for name, counts in totals.items():
+        row = "".join(f"{counts[kind]:>{width},}" for kind, width in zip(KINDS, (10, 9, 10, 9), strict=True))
+        print(f"{name:<16}{sum(counts.values()):>9,}{row}{grown[name] // 1024:>11,}")
+    every = sum(totals.values(), Counter())
+    row = "".join(f"{every[kind]:>{width},}" for kind, width in zip(KINDS, (10, 9, 10, 9), strict=True))
+    print(f"{'all':<16}{sum(every.values()):>9,}{row}{max(grown.values(), default=0) // 1024:>11,}")
+    return int(every[UNCAUGHT] + every[MISREAD] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
