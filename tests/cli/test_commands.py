@@ -77,7 +77,7 @@ def test_the_exit_codes_are_told_and_kept(tmp_path: Path, monkeypatch: pytest.Mo
     ]
     for error, code in raised:
 
-        def end(error: BaseException = error) -> None:
+        def end(*_: object, error: BaseException = error, standalone_mode: bool) -> None:
             raise error
 
         monkeypatch.setattr("ukge.cli.app", end)

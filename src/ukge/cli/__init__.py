@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import logging
+import os
 import sys
 import warnings
 from importlib import import_module
@@ -12,11 +14,11 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ukge._version import __version__
-from ukge.cli.console import EPILOG, ExitCode, as_flag, fail, note
+from ukge.cli.console import EPILOG, ExitCode, as_flag, complain, fail, note
 from ukge.errors import UkgeError, UkgeWarning
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
+    from collections.abc import MutableMapping, Sequence
 
 START, DATA, LEARN, ASK, JUDGE = "Begin here", "Data", "Learn", "Ask", "Judge"
 COMMANDS = {
@@ -68,6 +70,14 @@ class Commands(TyperGroup):
         if not self._listing:
             return _command(cmd_name)
         return TyperCommand(cmd_name, help=_help(cmd_name), rich_help_panel=COMMANDS[cmd_name][1])
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; Typer itself would end with 1 where nobody reads the output any more."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            _forget_output()
+            raise typer.Exit(ExitCode.PIPE) from None
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """List the commands; of their flags nothing is told here, so these are not made."""
@@ -138,21 +148,69 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line; a user's mistake becomes a message and exit code 2, never a traceback."""
+    """Run the command line and end with its exit code."""
+    sys.exit(run())
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command, by default that of this process, and return its exit code.
+
+    A user's mistake becomes a message and exit code 2, never a traceback.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us; files opened later must not take its place
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     warnings.showwarning = _tell
+    logging.getLogger("ukge").handlers = [_Log()]
     try:
-        app()
+        code = app(arguments, standalone_mode=False)
+        sys.stdout.flush()
     except UkgeError as error:
         fail(error)
-        sys.exit(ExitCode.MISTAKE)
-    except KeyboardInterrupt:
-        sys.exit(ExitCode.INTERRUPTED)
-    except BrokenPipeError:
-        sys.exit(ExitCode.PIPE)
+    except (KeyboardInterrupt, typer.Abort):
+        return ExitCode.INTERRUPTED
+    except UnicodeEncodeError as error:
+        what = f"the output has characters that {error.encoding} does not have, such as {error.object[error.start]!a}"
+        fail(UkgeError(what, hint="Set PYTHONUTF8=1 in the environment, or write to a file with --out."))
+    except MemoryError as error:
+        hint = "Ask for less at a time, or give the machine more memory."
+        fail(UkgeError(f"there is not enough memory{f': {error}' if str(error) else ''}", hint=hint))
     except OSError as error:
+        _forget_output()
+        if isinstance(error, BrokenPipeError):
+            return ExitCode.PIPE
         where = f"{error.filename}: " if error.filename else ""
         fail(UkgeError(f"{where}{error.strerror or error}", hint="Check the path, its permissions and the disk."))
-        sys.exit(ExitCode.MISTAKE)
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # how Typer tells of a command line that is none
+            raise
+        _refuse(error)
+    else:
+        return code if isinstance(code, int) else ExitCode.OK
+    return ExitCode.MISTAKE
+
+
+def _forget_output() -> None:
+    """Let nothing more be written where nothing can be: Python would try once more when it ends, and complain."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _refuse(error: Any) -> None:
+    """Say what is wrong with a command line, and which command tells what is right."""
+    what, context = error.format_message(), getattr(error, "ctx", None)
+    if what:  # nothing: the help was asked for by giving no command, and was shown
+        complain("Error", what, f"`{context.command_path if context else 'ukge'} --help` tells what it takes.")
+
+
+class _Log(logging.Handler):
+    """Shows what is logged where everything else is told."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show a line."""
+        note(self.format(record))
 
 
 def _tell(
@@ -167,4 +225,6 @@ def _tell(
     if isinstance(message, UkgeWarning):
         note(message.worded(as_flag))
     else:
-        (file or sys.stderr).write(warnings.formatwarning(message, category, filename, lineno, line))
+        from ukge.progress.safe_console import harmless
+
+        (file or sys.stderr).write(harmless(warnings.formatwarning(message, category, filename, lineno, line)))

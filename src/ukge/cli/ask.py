@@ -93,7 +93,7 @@ def explain(
     if as_json:
         print_json(told.to_json())
     else:
-        out().print(str(told), markup=False)
+        out().print(str(told))
 
 
 def complete(

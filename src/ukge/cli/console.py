@@ -57,11 +57,9 @@ EPILOG = "Exit codes: " + "; ".join(f"{code.value} {meaning}" for code, meaning 
 
 def out() -> Console:
     """Return the console for results. Into a file or a pipe, tables get room enough for long names."""
-    from rich.console import Console
+    from ukge.progress.safe_console import SafeConsole
 
-    if sys.stdout.isatty():
-        return Console(highlight=False)
-    return Console(highlight=False, soft_wrap=True, width=PIPE_WIDTH)
+    return SafeConsole() if sys.stdout.isatty() else SafeConsole(soft_wrap=True, width=PIPE_WIDTH)
 
 
 def plain_table(title: str = "") -> Table:
@@ -81,16 +79,23 @@ def plain_table(title: str = "") -> Table:
 
 def err() -> Console:
     """Return the console for messages, warnings and progress."""
-    from rich.console import Console
+    from ukge.progress.safe_console import SafeConsole
 
-    return Console(stderr=True, highlight=False)
+    return SafeConsole(stderr=True)
+
+
+def bold_every_other(*parts: str) -> Text:
+    """Return a sentence of parts of which the second, the fourth, … stand out."""
+    from rich.text import Text
+
+    return Text.assemble(*((part, "bold" if number % 2 else "") for number, part in enumerate(parts)))
 
 
 def note(text: str, console: Console | None = None) -> None:
     """Tell the user something that is no result and no error."""
     from rich.text import Text
 
-    _speak(console or err(), Text("Note: ", style="bold yellow") + Text(text))
+    _speak(console or err(), Text.assemble(("Note: ", "bold yellow"), text))
 
 
 def fail(error: UkgeError) -> None:
@@ -103,9 +108,9 @@ def complain(kind: str, what: str, hint: str | None) -> None:
     from rich.text import Text
 
     console = err()
-    _speak(console, Text(f"{kind}: ", style="bold red") + Text(what))
+    _speak(console, Text.assemble((f"{kind}: ", "bold red"), what))
     if hint:
-        _speak(console, Text("What to do: ", style="bold") + Text(hint))
+        _speak(console, Text.assemble(("What to do: ", "bold"), hint))
 
 
 def _speak(console: Console, text: Text) -> None:
@@ -123,7 +128,7 @@ def tell_leaks(leaks: Leaks, console: Console) -> None:
     for line in leaks.lines():
         _speak(console, Text(line))
     if hint := leaks.hint(as_flag):
-        _speak(console, Text("What to do: ", style="bold") + Text(hint))
+        _speak(console, Text.assemble(("What to do: ", "bold"), hint))
 
 
 def as_flag(name: str, value: str | None) -> str:
@@ -150,8 +155,11 @@ def _in_shell(value: str) -> str:
 
 
 def print_json(value: Any) -> None:
-    """Print `value` as JSON to standard output, for another program to read."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    """Print `value` as JSON to standard output, for another program to read; a terminal is not commanded by it."""
+    from ukge.progress.safe_console import harmless_json
+
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    sys.stdout.write(harmless_json(text, terminal=sys.stdout.isatty()) + "\n")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -74,7 +74,7 @@ def get(
     if json:
         print_json({**_sizes(dataset), "path": str(place.path) if place else None})
         return
-    out().print(f"{name} is complete and verified: {place.path if place else ''}", markup=False)
+    out().print(f"{name} is complete and verified: {place.path if place else ''}")
     if dataset.queries is None:
         note("this copy has no ranking queries: the authors publish them only as a pickle, which is not opened")
 
@@ -202,7 +202,7 @@ def split(
         print_json({**_sizes(dataset), "path": str(directory), "leaks": leaks.to_dict()})
         return
     sizes = ", ".join(f"{what} {value:,}" for what, value in _sizes(dataset).items() if isinstance(value, int))
-    out().print(f"wrote {directory}: {sizes}", markup=False)
+    out().print(f"wrote {directory}: {sizes}")
     tell_leaks(leaks, out())
 
 
@@ -263,7 +263,7 @@ def prepare(
         print_json({"directory": str(directory), **sizes})
         return
     facts = ", ".join(f"{part} {n:,}" for part, n in found.facts.items())
-    out().print(f"{directory}: {found.n_entities:,} entities, {found.n_relations:,} relations; {facts}", markup=False)
+    out().print(f"{directory}: {found.n_entities:,} entities, {found.n_relations:,} relations; {facts}")
 
 
 def audit(
@@ -320,7 +320,7 @@ def _say_written(target: Path, json: bool, facts: int, entities: int, relations:
         print_json({"path": str(target), "facts": facts, "entities": entities, "relations": relations})
     else:
         size = f"{facts:,} facts, {entities:,} entities, {relations:,} relations"
-        out().print(f"wrote {target}: {size}", markup=False)
+        out().print(f"wrote {target}: {size}")
 
 
 def _sizes(dataset: Dataset) -> dict[str, Any]:

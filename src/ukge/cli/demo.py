@@ -187,9 +187,9 @@ def _report(console: Console, directory: Path, plan: Plan, judged: Evaluation, m
     try:
         trace = Run(directory / "run").trace()
         page = write_report(directory / "report", judged, plan, model.predictor, "run", trace)
-        console.print(f"\nEverything is in {directory}/. Open {page}, and the pages of the audits.", markup=False)
+        console.print(f"\nEverything is in {directory}/. Open {page}, and the pages of the audits.")
     except ConfigError as error:  # matplotlib is an extra: all else works without it
-        console.print(f"\nEverything is in {directory}/ but the report: {error.what}. {error.hint}", markup=False)
+        console.print(f"\nEverything is in {directory}/ but the report: {error.what}. {error.hint}")
 
 
 def _step(console: Console, number: int, title: str, command: str) -> None:

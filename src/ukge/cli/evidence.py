@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ukge.cli.console import err, note, out, print_json
+from ukge.cli.console import bold_every_other, err, note, out, print_json
 from ukge.cli.flags import AsJson, RunData, Seed, whole
 from ukge.errors import RunError
 
@@ -82,8 +82,13 @@ def _report(fitted: Evidence, dataset: Dataset, place: Path, *, as_json: bool) -
     if as_json:
         print_json({"evidence": str(place), "facts": len(dataset.val), "error": fitted.settings.error, **measured})
         return
-    out().print(
-        f"validation facts, each predicted by trees that did not see it: MSE [bold]{measured['mse']:.5f}[/], MAE "
-        f"[bold]{measured['mae']:.4f}[/] (with as many negative links), MSE {measured['mse_if_held']:.5f}, MAE "
-        f"{measured['mae_if_held']:.4f} (facts taken to hold); the evidence is in [bold]{place}[/]"
+    held = f"MSE {measured['mse_if_held']:.5f}, MAE {measured['mae_if_held']:.4f} (facts taken to hold)"
+    told = bold_every_other(
+        "validation facts, each predicted by trees that did not see it: MSE ",
+        f"{measured['mse']:.5f}",
+        ", MAE ",
+        f"{measured['mae']:.4f}",
+        f" (with as many negative links), {held}; the evidence is in ",
+        str(place),
     )
+    out().print(told)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from ukge.settings.knobs import Knob
 
 Command = Callable[..., Any]
 
@@ -157,6 +161,16 @@ def flag(name: str, annotation: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
+def _setting(knob: Knob, text: str) -> int | float:
+    """Return the number of a setting; whether it lies within the bounds is judged with all other settings."""
+    try:
+        number: int | float = knob.type(text if "_" not in text else "")
+    except (ValueError, OverflowError):
+        kind = "a whole number" if knob.type is int else "a number"
+        raise typer.BadParameter(f"{text!r} is not {kind} {knob.bounds}.") from None
+    return number
+
+
 def with_knobs(command: Command) -> Command:
     """Add a flag for every setting to a command that takes them as `settings`: those the user gave, by name."""
     from ukge.settings.config import knobs
@@ -166,7 +180,10 @@ def with_knobs(command: Command) -> Command:
         name = "--" + knob.name.replace("_", "-")
         declared = f"{name}/--no-{name[2:]}" if knob.type is bool else name
         text = f"{knob.help} (default {knob.default})"
-        option = typer.Option(declared, help=text, show_default=False, rich_help_panel=PANELS[knob.section])
+        looks: dict[str, Any] = {"help": text, "show_default": False, "rich_help_panel": PANELS[knob.section]}
+        if knob.type in (int, float):
+            looks |= {"parser": partial(_setting, knob), "metavar": "N" if knob.type is int else "X"}
+        option = typer.Option(declared, **looks)
         kind: Any = knob.type | None
         flags.append(flag(knob.name, Annotated[kind, option]))
     return with_flags(command, "settings", flags, lambda given: {k: v for k, v in given.items() if v is not None})

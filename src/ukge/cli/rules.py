@@ -220,10 +220,10 @@ def show(
         print_json(told)
         return
     for one in told:
-        out().print(f"{one['rule']}   ({one['ground_rules']:,} ground rules)", style="bold", markup=False)
+        out().print(f"{one['rule']}   ({one['ground_rules']:,} ground rules)", style="bold")
         for row in one["examples"]:
             body = " & ".join(f"{fact} [{confidence:.3f}]" for fact, confidence in row["body"])
-            out().print(f"  {body} -> {row['head']} [at least {row['value']:.3f}]", markup=False)
+            out().print(f"  {body} -> {row['head']} [at least {row['value']:.3f}]")
 
 
 @rules_app.command("ground")
@@ -269,7 +269,7 @@ def ground_rules(
         told = [{"rule": str(one.rule), "estimate": one.estimate, "pruned": one.pruned} for one in found.report.rules]
         print_json({"ground_rules": len(found), "file": str(out_file), "rules": told})
         return
-    out().print(f"{len(found):,} ground rules written to {out_file}", markup=False)
+    out().print(f"{len(found):,} ground rules written to {out_file}")
 
 
 def _weighted(found: MinedRules, weights: str) -> list[ScoredRule]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ukge.cli.console import ExitCode, as_flag, complain, err, note, out, print_json, tell_leaks
+from ukge.cli.console import ExitCode, as_flag, bold_every_other, complain, err, note, out, print_json, tell_leaks
 from ukge.cli.flags import DATA, AsJson, ConfigFile, LeakSafe, Model, Preset, Quiet, Undirected
 from ukge.cli.reading import Reading, undirected_said
 from ukge.errors import CollapseWarning, ConfigError
@@ -198,10 +198,8 @@ def _tell(trained: Trained, model: str, path: Path, *, as_json: bool, leaks: Lea
         )
     else:
         best = "none" if trained.best is None else f"{trained.best:.5f}"
-        out().print(
-            f"validation {trained.metric} [bold]{best}[/] in epoch {trained.best_epoch} of {trained.epochs}, "
-            f"{trained.seconds:.1f} s; the run is in [bold]{path}[/]"
-        )
+        epochs = f" in epoch {trained.best_epoch} of {trained.epochs}, {trained.seconds:.1f} s; the run is in "
+        out().print(bold_every_other(f"validation {trained.metric} ", best, epochs, str(path)))
     found = trained.collapsed
     if found is not None and found.harmless:
         note(f"{found.what(as_flag)}. {found.hint(as_flag)}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ukge.cli.console import ExitCode, complain, err, out, plain_table, print_json
+from ukge.cli.console import ExitCode, bold_every_other, complain, err, out, plain_table, print_json
 from ukge.cli.flags import AsJson, ConfigFile, Data, LeakSafe, Model, Preset, Quiet, Undirected, real, whole
 from ukge.cli.reading import Reading
 from ukge.cli.train import resolved
@@ -89,7 +89,7 @@ def tune(
     else:
         out().print(_table(result))
         for reason in _reasons(result):
-            out().print(reason, markup=False)
+            out().print(reason)
         _tell_best(result)
     if result.best is None and any(trial.state == "dead" for trial in result.trials):
         hint = "Search --l2 and --lr too, with --space near, or fix a lower --l2."
@@ -99,10 +99,9 @@ def tune(
 
 def _tell_best(result: TuneResult) -> None:
     if result.best is not None:
-        out().print(
-            f"best validation {result.metric} [bold]{result.best.value:.5f}[/] in trial {result.best.number}; "
-            f"its settings are in [bold]{result.directory / 'best.toml'}[/]"
-        )
+        value, where = f"{result.best.value:.5f}", f" in trial {result.best.number}; its settings are in "
+        best = f"best validation {result.metric} "
+        out().print(bold_every_other(best, value, where, str(result.directory / "best.toml")))
     elif not any(trial.state == "dead" for trial in result.trials):
         out().print("no trial came to an end; there is no best setting yet")
 

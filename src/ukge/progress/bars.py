@@ -16,6 +16,7 @@ from rich.table import Column
 from rich.text import Text
 
 from ukge.html import render
+from ukge.progress.safe_console import SafeConsole
 
 if TYPE_CHECKING:
     from ukge.learning.train import Callback, EpochEvent
@@ -213,7 +214,7 @@ def watched_training(
 
     Asked for, it has a title, and where there is no terminal it writes lines.
     """
-    console = Console(stderr=True, highlight=False)
+    console = SafeConsole(stderr=True)
     if not (_somebody_looks(console) if asked is None else asked):
         yield list(callbacks), on_facts
         return

@@ -74,6 +74,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 @contextmanager
 def replacing_path(path: Path) -> Iterator[Path]:
     """Do the same for what writes to a path: yield one, where a file must be when the block ends."""
+    if path.exists() and not path.is_file():
+        raise RunError(f"{path} is no file, and is not replaced by one", hint="Choose another name.")
     with writing(path):
         remove_leftovers(path)
         temporary = temporary_beside(path)

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn
 
 from ukge.errors import DataError
 from ukge.graph.dataset import Dataset
 from ukge.graph.uncertain import UncertainGraph
+from ukge.progress.safe_console import SafeConsole
 from ukge.storage.files import replacing
 
 BASE_URLS = (
@@ -206,7 +206,7 @@ def _silent(file: str, done: int, total: int | None) -> None:
 @contextmanager
 def download_progress(title: str) -> Iterator[Advance]:
     """Show one bar per file while the block runs; yields what `fetch` calls to advance them."""
-    console = Console(stderr=True)
+    console = SafeConsole(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         tasks: dict[str, TaskID] = {}

@@ -44,7 +44,7 @@ STEMS = {
 NEEDED = ("train", "val", "test")
 NOTE, UNDIRECTED = "dataset.json", "undirected"
 FACTS = (*NEEDED, "test_with_neg", "softlogic")
-LAYOUT_HINT = "A data set is a directory with train, val and test files; ukge data split makes one of a single file."
+LAYOUT_HINT = "A data set is a directory with train, val and test files; `ukge data split` makes one of a single file."
 
 
 def read_folder(
