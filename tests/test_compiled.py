@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from itertools import product
 from pathlib import Path
+
+import pytest
 
 import ukge
 
@@ -80,3 +84,80 @@ def test_a_folder_that_cannot_be_written_to_is_no_obstacle(tmp_path: Path) -> No
         (tmp_path / folder / "__pycache__").touch()  # a file where Numba and Python want a folder
     assert run(tmp_path) == (3.0, 0)
     assert run(tmp_path) == (3.0, 1)
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "cut": lambda content: content[: len(content) // 2],
+    "empty": lambda _: b"",
+    "flipped": lambda content: content[:-40] + bytes([content[-40] ^ 1]) + content[-39:],
+    "other": lambda content: content[::-1],
+}
+
+
+def test_a_damaged_cache_is_rebuilt(tmp_path: Path) -> None:
+    write(tmp_path)
+    assert run(tmp_path) == (3.0, 0)
+    for (name, damage), ending in product(DAMAGES.items(), ("nbi", "nbc")):
+        for file in tmp_path.rglob(f"*.{ending}"):
+            file.write_bytes(damage(file.read_bytes()))
+        assert run(tmp_path) == (3.0, 0), (name, ending)
+    assert run(tmp_path) == (3.0, 1)
+
+
+def test_machine_code_for_other_arguments_is_not_taken(tmp_path: Path) -> None:
+    """Two processes that save at once may write to one file, of which the index then says something else."""
+    write(tmp_path)
+    more = CALLER.format(name="Pair").replace("print", "total(Pair(1, 2))\nprint")
+    (tmp_path / "callers" / "total.py").write_text(more, encoding="utf-8")
+    assert run(tmp_path) == (3.0, 0)
+    one, other = sorted(tmp_path.rglob("total.total*.nbc"))
+    other.write_bytes(one.read_bytes())
+    assert run(tmp_path) == (3.0, 1)
+    assert run(tmp_path) == (3.0, 2)
+
+
+def test_without_a_place_for_a_cache_everything_is_compiled_anew(tmp_path: Path) -> None:
+    write(tmp_path)
+    for folder in ("helpers", "callers"):
+        (tmp_path / folder / "__pycache__").touch()
+    (tmp_path / "cache").touch()  # a file where the user's caches should be
+    assert run(tmp_path) == (3.0, 0)
+    assert run(tmp_path) == (3.0, 0)
+
+
+READ_ONLY = """
+mount --bind "$SOURCES" "$SOURCES" && mount -o remount,ro,bind "$SOURCES" || exit 77
+mount -t tmpfs -o ro tmpfs "$HOME" || exit 77
+ukge() { "$PYTHON" -c "from ukge.cli import main; main()" "$@"; }
+ukge audit facts.tsv --html audit.html > /dev/null &&
+ukge train facts.tsv --out run --epochs 1 --dim 4 --engine torch --undirected none --quiet &&
+ukge predict run facts.tsv --out judged.tsv &&
+ukge evaluate run --report report.html > /dev/null
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts of one process alone are Linux's")
+def test_commands_run_with_a_home_and_sources_that_are_read_only(tmp_path: Path) -> None:
+    lines = [f"e{i * i % 23}\tr{i % 3}\te{(i * 7 + i // 23) % 23}\t0.{i % 9 + 1}\n" for i in range(240)]
+    (tmp_path / "facts.tsv").write_text("".join(lines), encoding="utf-8")
+    home = tmp_path / "home"
+    home.mkdir()
+    sources = str(Path(ukge.__file__).parents[1])
+    kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+    environment = {**kept, "HOME": str(home), "PYTHONPATH": sources, "SOURCES": sources, "PYTHON": sys.executable}
+    try:
+        done = subprocess.run(
+            ["unshare", "--mount", "bash", "-c", READ_ONLY],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except FileNotFoundError:
+        pytest.skip("there is no unshare here")
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip(f"nothing can be mounted read-only here: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    assert all((tmp_path / name).exists() for name in ("audit.html", "run/weights.safetensors", "report.html"))
+    assert not any(home.iterdir())

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from tests.contracts.gradients import fused_gradients, loss_and_gradients
 
+from ukge.errors import ConfigError, DataError, RunError
 from ukge.learning.engine import TrainingData
+from ukge.learning.engines import engines
 from ukge.learning.engines.fused import FusedEngine, applies
 from ukge.learning.engines.fused.engine import LINKS, LOSSES, OPTIMISERS
 from ukge.learning.engines.fused.records import Epoch
@@ -210,3 +212,37 @@ def test_a_relation_whose_range_is_used_up_still_gets_unseen_facts() -> None:
     facts, _, tails = drawn(config, data)
     for i, fact in enumerate(facts):
         assert not {2, 3} & set(tails[i].tolist()), data.head[fact]
+
+
+@pytest.mark.parametrize("where", ["head", "relation", "tail"])
+@pytest.mark.parametrize("wrong", [-1, N_ENTITIES])
+def test_ids_outside_the_tables_reach_no_engine(where: str, wrong: int) -> None:
+    data = a_graph()
+    assert data.rules is not None
+    ids = getattr(data, where).copy()
+    ids[3] = wrong
+    with pytest.raises(DataError, match=f"the {where} {wrong} of a training fact"):
+        dataclasses.replace(data, **{where: ids})
+    in_rules = getattr(data.rules, where).copy()
+    in_rules[1] = wrong
+    with pytest.raises(DataError, match=f"the {where} {wrong} of a training fact or ground rule"):
+        dataclasses.replace(data, rules=dataclasses.replace(data.rules, **{where: in_rules}))
+
+
+@pytest.mark.parametrize("engine", ["fused", "torch", "queries"])
+def test_tables_with_too_few_rows_reach_no_engine(engine: str) -> None:
+    parameters = some_parameters("distmult")
+    few = Parameters(parameters.entity[:-1], parameters.relation, parameters.link)
+    softmax = {"loss": "softmax", "sampler": "exhaustive", "rule_weight": 0.0, "rule_prior": 0.0}
+    config = settings("distmult", "logistic", engine=engine, **(softmax if engine == "queries" else {}))
+    with pytest.raises(RunError, match="do not fit the data"):
+        engines.get(engine)(few, a_graph(), config)
+
+
+def test_a_batch_whose_occurrences_cannot_be_counted_is_refused() -> None:
+    data, n = a_graph(), 1 << 20
+    head, relation, tail = (np.resize(column, n) for column in (data.head, data.relation, data.tail))
+    many = TrainingData(head, relation, tail, np.ones(n, np.float32), N_ENTITIES, N_RELATIONS)
+    config = settings("distmult", "logistic", batch_size=n, negatives=2000)
+    with pytest.raises(ConfigError, match="a batch of 1,048,576 facts with 2,000 corruptions"):
+        FusedEngine(some_parameters("distmult"), many, config)

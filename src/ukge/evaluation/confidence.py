@@ -9,6 +9,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from ukge.compiled import kernel
 from ukge.evaluation.metric import MEAN_RANK, Means, Measured, Sample, metric
 from ukge.graph.queries import Floats, Numbers
 
@@ -121,7 +122,7 @@ def _order(values: Numbers) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_
     return order, first
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _ranks(weights: Any, order: Any, first: Any, out: Any) -> None:
     """Write the rank of each unit in a sample that holds it `weights` times; ties share the mean."""
     n = len(order)
@@ -137,7 +138,7 @@ def _ranks(weights: Any, order: Any, first: Any, out: Any) -> None:
         start = stop
 
 
-@nb.njit(cache=True, parallel=True, nogil=True)
+@kernel(parallel=True, nogil=True)
 def _spearman(weights: Any, left: Any, left_first: Any, right: Any, right_first: Any, out: Any) -> None:
     for row in nb.prange(len(weights)):
         mine = weights[row]

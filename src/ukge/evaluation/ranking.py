@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
+from ukge.compiled import kernel
 from ukge.evaluation.metric import MEAN_RANK, Means, Measured, metric
 from ukge.graph.index import Ranges
 from ukge.graph.queries import Answers, AnyIds, Floats, Numbers, Places, Queries, Ranker, Side
@@ -30,7 +30,7 @@ class RawAndFiltered(NamedTuple):
     filtered: Ranks
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _count(scores, row, entity, skip_from, skip_to, skip, raw, filtered):  # type: ignore[no-untyped-def]
     n = scores.shape[1]
     for i in range(len(row)):

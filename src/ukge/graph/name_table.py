@@ -14,6 +14,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from ukge.compiled import kernel
+
 U = np.uint64
 _MULTIPLY_1 = U(0x9E3779B97F4A7C15)
 _MULTIPLY_2 = U(0xFF51AFD7ED558CCD)
@@ -82,7 +84,7 @@ def _same(known: Any, end: Any, data: Any, at: Any, length: Any) -> Any:
     return same
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def _encode(
     offsets: Any, data: Any, start: Any, ids: Any, table: Any, known: Any, ends: Any, count: Any, part: Any, parts: Any
 ) -> Any:
@@ -153,7 +155,7 @@ def _encode(
     return start, count
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def _rehash(old: Any, new: Any) -> Any:
     mask = U(len(new) // 4 - 1)
     for entry in range(0, len(old), 4):
@@ -166,7 +168,7 @@ def _rehash(old: Any, new: Any) -> Any:
                 new[slot * U(4) + U(k)] = old[entry + k]
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def _renumber(ids: Any, new: Any, order: Any, count: Any) -> Any:
     for i in range(len(ids)):
         old = ids[i]

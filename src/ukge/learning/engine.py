@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ukge.errors import DataError, RunError
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.parameters import Floats, Parameters, State
 
@@ -30,8 +31,29 @@ class TrainingData:
     undirected: npt.NDArray[np.bool_] | None = None
     """which relations have no direction, if any"""
 
+    def __post_init__(self) -> None:
+        """Refuse ids outside the tables: compiled code does not look where it goes."""
+        for facts in (self, self.rules):
+            if facts is not None:
+                for name, bound in (
+                    ("head", self.n_entities),
+                    ("relation", self.n_relations),
+                    ("tail", self.n_entities),
+                ):
+                    _check_ids(getattr(facts, name), bound, name, len(facts.head))
+
     def __len__(self) -> int:
         return len(self.head)
+
+    def check(self, parameters: Parameters) -> None:
+        """Refuse tables with another number of rows than there are entities and relations."""
+        rows = len(parameters.entity), len(parameters.relation), parameters.link.shape
+        if rows != (self.n_entities, self.n_relations, (2,)):
+            raise RunError(
+                f"the tables of {rows[0]:,} entities and {rows[1]:,} relations do not fit the data, which has "
+                f"{self.n_entities:,} and {self.n_relations:,}",
+                hint="Train again.",
+            )
 
     def observed(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """Return every triple that is observed: the facts, and those without a direction read backwards too."""
@@ -43,6 +65,14 @@ class TrainingData:
             np.concatenate([self.relation, self.relation[turned]]),
             np.concatenate([self.tail, self.head[turned]]),
         )
+
+
+def _check_ids(ids: npt.NDArray[np.int32], bound: int, name: str, n_facts: int) -> None:
+    if len(ids) != n_facts:
+        raise DataError(f"{len(ids):,} ids of {name}s do not fit {n_facts:,} facts")
+    if n_facts and not (ids.min() >= 0 and ids.max() < bound):
+        wrong = int(ids.min()) if ids.min() < 0 else int(ids.max())
+        raise DataError(f"the {name} {wrong} of a training fact or ground rule is not below {bound:,}")
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ Bar = tuple[float | None, str]
 """How much of the work is done, None while nobody knows, and what there is to tell."""
 
 TOLD = "compiling for this machine; later runs take it from the cache …"
+TOLD_EACH_TIME = "compiling for this machine; each run does, because no cache can be written here …"
 
 
 class Clock:
@@ -63,13 +64,15 @@ def when_compiling(tell: Callable[[str], None]) -> Iterator[None]:
     """
     from numba.core import event  # noqa: PLC0415 — it takes time to load
 
+    from ukge.compiled import all_kept  # noqa: PLC0415
+
     class Once(event.Listener):  # type: ignore[misc, unused-ignore]
         told = False
 
         def on_start(self, event: object) -> None:  # noqa: ARG002
             if not self.told:
                 self.told = True
-                tell(TOLD)
+                tell(TOLD if all_kept() else TOLD_EACH_TIME)
 
         def on_end(self, event: object) -> None:
             pass

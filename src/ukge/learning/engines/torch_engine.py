@@ -32,6 +32,7 @@ class OnDevice(ABC):
     """
 
     def __init__(self, parameters: Parameters, data: TrainingData, config: Config) -> None:
+        data.check(parameters)
         self.parameters = parameters
         self.device = resolve_device(config.runtime.device)
         self._config = config

@@ -12,6 +12,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from ukge.errors import ConfigError
 from ukge.graph.keys import triple_keys
 from ukge.learning.engine import EpochResult, TrainingData
 from ukge.learning.engines.fused import links, ops, optimisers
@@ -68,6 +69,7 @@ class FusedEngine:
     """Minimises eq. 15 on the CPU; see `kernel` for how. Repeatable to the bit with any number of threads."""
 
     def __init__(self, parameters: Parameters, data: TrainingData, config: Config) -> None:
+        data.check(parameters)
         self.parameters = parameters
         self.data = data
         self.config = config
@@ -86,6 +88,11 @@ class FusedEngine:
         self._batch_size = size
         self._group = max(1, min(GROUP, -(-len(data) // size)))
         most_rules = int(self._rules_drawn(np.array([size])).max())
+        if 2 * (size + most_rules) + 2 * size * self._negatives > np.iinfo(np.int32).max:
+            raise ConfigError(
+                f"a batch of {size:,} facts with {self._negatives:,} corruptions on either side is too large",
+                hint="Lower ‹batch_size› or ‹negatives›.",
+            )
         self._buffers = allocate(Extent(self._group, size, most_rules, self._negatives), parameters, self.threads)
 
     def epoch(self, number: int, on_facts: Callable[[int], None] | None = None) -> EpochResult:
