@@ -9,6 +9,7 @@ import pytest
 
 from ukge.asking import Predictor
 from ukge.asking import complete as module
+from ukge.asking.complete import Completion
 from ukge.asking.complete import complete as completed
 from ukge.errors import ConfigError, DataError
 from ukge.evidence import Evidence
@@ -18,7 +19,7 @@ from ukge.graph.uncertain import UncertainGraph
 
 def complete(predictor: Predictor, **asked: Any) -> UncertainGraph:
     """Complete without a limit of time."""
-    found = completed(predictor, **asked)
+    found = completed(predictor, Completion(**asked))
     assert found.share == 1.0
     return found.facts
 
@@ -115,7 +116,7 @@ def test_mistakes_are_named(predictor: Predictor) -> None:
 
 def test_it_ends_early_with_what_there_is(predictor: Predictor) -> None:
     blocks = iter([False] * 3 + [True] * 99)
-    found = completed(predictor, min_confidence=0.0, k=20, candidates=5, enough=lambda: next(blocks))
+    found = completed(predictor, Completion(min_confidence=0.0, k=20, candidates=5), enough=lambda: next(blocks))
     assert 0.0 < found.share < 1.0
     assert len(found.facts) == 20
 
@@ -123,7 +124,7 @@ def test_it_ends_early_with_what_there_is(predictor: Predictor) -> None:
 def test_completions_do_not_tie_by_the_dozen(predictor: Predictor) -> None:
     """Calibration was a step function: the first fifty had three different confidences."""
     found = complete(predictor, min_confidence=0.0, k=50)
-    judged = predictor.judge.judge(found.head, found.relation, found.tail)
+    judged = predictor.judge(found.head, found.relation, found.tail)
     assert judged.confidence == pytest.approx(found.confidence)
     # Trees may tie by themselves; calibration adds no ties to that.
     assert len(np.unique(judged.confidence)) >= len(np.unique(judged.strength)) - 1

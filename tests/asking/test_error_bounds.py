@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ukge.asking import Predictor
-from ukge.asking.error_bounds import ErrorBounds, negatives_like
+from ukge.asking.judges import ErrorBounds, negatives_like
 from ukge.graph.uncertain import concat
 
 
@@ -43,7 +44,17 @@ def test_bounds_cover_new_links_in_every_band(seed: int, coverage: float) -> Non
 def test_a_run_has_them_of_its_validation_facts(run: Path) -> None:
     opened = Predictor.open(run)
     test = concat([opened.dataset.test, negatives_like(opened.dataset, opened.dataset.test)])
-    judged = opened.judge.judge(test.head, test.relation, test.tail, 0.8)
+    judged = opened.judge(test.head, test.relation, test.tail, 0.8)
     inside = (judged.low <= test.confidence) & (test.confidence <= judged.high)
-    assert opened.judge.bounds == "validation"
+    assert opened.bounds_from == "validation"
     assert np.mean(inside) == pytest.approx(0.8, abs=0.1)
+
+
+def test_half_of_a_first_evidence_does_not_disable_a_run(run: Path, tmp_path: Path) -> None:
+    """A fit that was killed left a directory without the file that says everything, and no question was answered."""
+    half = Path(shutil.copytree(run, tmp_path / "run"))
+    (half / "evidence").mkdir()
+    (half / "evidence" / "weights-0.safetensors").write_bytes(b"cut short")
+    opened, whole = Predictor.open(half), Predictor.open(run)
+    assert opened.judged_by == "model"
+    assert opened.predict(opened.dataset.test[0]) == whole.predict(whole.dataset.test[0])

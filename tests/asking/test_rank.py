@@ -33,7 +33,7 @@ def stored(dataset: Dataset, head: str, relation: str) -> dict[str, float]:
 def everyone(predictor: Predictor, query: tuple[str, str]) -> Judged:
     n = len(predictor.entities)
     head, relation = predictor.entities.id(query[0]), predictor.relations.id(query[1])
-    return predictor.judge.judge(np.full(n, head), np.full(n, relation), np.arange(n))
+    return predictor.judge(np.full(n, head), np.full(n, relation), np.arange(n))
 
 
 def test_a_list_is_ordered_by_the_number_that_it_shows(predictor: Predictor, query: tuple[str, str]) -> None:

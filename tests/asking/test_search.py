@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ukge.asking.search import ExactSearch, Wanted
+from ukge.asking.rank import ExactSearch, Wanted
 from ukge.graph.queries import Side
 from ukge.models.links import links
 from ukge.models.model import Model

@@ -15,6 +15,7 @@ from tests.serve.small_run import make_judged_run, make_run
 
 from ukge import UKGE, UncertainGraph, write
 from ukge.asking import Predictor
+from ukge.evidence import EvidenceSettings
 from ukge.graph.uncertain import concat
 from ukge.serve.app import create_app
 
@@ -24,6 +25,14 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     """A run with evidence, and one without."""
     home = tmp_path_factory.mktemp(request.param)
     return make_judged_run(home) if request.param == "evidence" else make_run(home, n_entities=160, n_facts=900)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_trees_of_doubt() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ukge.evidence.doubt.PARTS", 4)
+        patch.setattr("ukge.evidence.doubt.SETTINGS", EvidenceSettings(iterations=10, folds=2))
+        yield
 
 
 @pytest.fixture(scope="module")

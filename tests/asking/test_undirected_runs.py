@@ -11,6 +11,7 @@ import pytest
 from tests.cli.asking import answered
 
 from ukge.asking import Predictor
+from ukge.evidence import Evidence
 from ukge.runs.directory import Run
 from ukge.runs.learnt import Learnt
 
@@ -43,8 +44,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         file.write_text("".join(rows), encoding="utf-8")
         found[name] = home / name
         answered("train", file, "--out", found[name], *SETTINGS)
-    answered("evidence", "fit", found["once"], "--trees", 5)
-    answered("evidence", "fit", found["both"], "--trees", 5)
+    for run in (found["once"], found["both"]):
+        few: dict[str, Any] = {"iterations": 5, "expectation_trees": 5, "folds": 2, "rank_queries": 40}
+        Evidence.fit(run, Run.open(run).dataset(), **few).save(run)
     return found
 
 

@@ -70,13 +70,6 @@ def test_any_number_of_leaves_is_predicted_as_scikit_learn_does(leaves: int) -> 
         np.testing.assert_allclose(trees.predict(asked), model.predict(asked), rtol=0, atol=1e-12)
 
 
-def test_trees_survive_as_arrays() -> None:
-    model, seen = fitted()
-    trees = Trees.of(model)
-    again = Trees.from_arrays({name: array.copy() for name, array in trees.arrays().items()})
-    np.testing.assert_array_equal(again.predict(seen), trees.predict(seen))
-
-
 def test_contributions_add_up_to_the_prediction() -> None:
     model, _ = fitted(HistGradientBoostingClassifier)
     trees, asked = Trees.of(model), columns(80, seed=4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from ukge import UKGE, UncertainGraph, open_dataset, write
 from ukge.evidence import Evidence
@@ -82,5 +83,6 @@ def make_nasty_run(home: Path) -> Path:
 def make_judged_run(home: Path, *, n_entities: int = 160, n_facts: int = 900, trees: int = 8) -> Path:
     """Train a smaller run and fit evidence to it, with few trees."""
     run = make_run(home, n_entities=n_entities, n_facts=n_facts)
-    Evidence.fit(run, open_dataset(home / "world.tsv"), iterations=trees, folds=2).save(run / "evidence")
+    few: dict[str, Any] = {"iterations": trees, "expectation_trees": trees, "folds": 2, "rank_queries": 40}
+    Evidence.fit(run, open_dataset(home / "world.tsv"), **few).save(run / "evidence")
     return run

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.serve.small_run import make_run
 
-from ukge.asking.search import Wanted
+from ukge.asking.rank import Wanted
 from ukge.serve.index import FOLDER, ApproximateSearch, approximate
 from ukge.serve.snapshot import Snapshot
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.serve.small_run import make_run
 
-from ukge.asking.search import Check, Found, Wanted
+from ukge.asking.rank import Check, Found, Wanted
 from ukge.serve.app import create_app
 from ukge.serve.live import Live
 from ukge.serve.schema import RankQuery

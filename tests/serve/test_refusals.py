@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from ukge.asking.search import Found
+from ukge.asking.rank import Found
 from ukge.errors import ConfigError, RunError
 from ukge.serve.app import create_app
 from ukge.serve.guard import Guard

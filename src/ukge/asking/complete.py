@@ -69,47 +69,59 @@ class Completed:
     share: float
 
 
-def complete(
-    predictor: Predictor,
-    *,
-    relations: Sequence[str] | None = None,
-    heads: Sequence[str] | None = None,
-    tails: Sequence[str] | None = None,
-    min_confidence: float = 0.5,
-    k: int = 100,
-    typed: bool = True,
-    candidates: int = CANDIDATES,
-    seen: Sequence[UncertainGraph] = (),
-    tell: Tell | None = None,
-    enough: Callable[[], bool] = lambda: False,
-) -> Completed:
-    """Return the k unseen facts of the highest confidence, best first, each at least `min_confidence` sure.
+@dataclass(frozen=True)
+class Completion:
+    """Which unseen facts are asked for: the k of the highest confidence, each at least `min_confidence` sure.
 
     For every relation (or those of `relations`) and every block of heads, the models and the links of the graph propose
     `candidates` tails per head, which are then judged. With `heads` or `tails`, only facts of these entities are told;
     with tails alone, heads are proposed for each of them. If `typed`, an entity may only stand where the known facts of
     the relation have it: a head must be one of its heads, a tail one of its tails. Facts that any part of the data
     holds, or one of the graphs `seen`, are not told; nor are facts of an entity with itself, unless the relation has
-    such. It ends early, with what there is, when `enough` says so.
+    such.
     """
-    if not 0.0 <= min_confidence <= 1.0:
-        raise ConfigError(f"a least confidence is a number from 0 to 1, not {min_confidence:g}")
-    if k < 1 or candidates < 1:
-        raise ConfigError("the numbers of facts and of candidates are 1 or more")
+
+    relations: Sequence[str] | None = None
+    heads: Sequence[str] | None = None
+    tails: Sequence[str] | None = None
+    min_confidence: float = 0.5
+    k: int = 100
+    typed: bool = True
+    seen: Sequence[UncertainGraph] = ()
+    candidates: int = CANDIDATES
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.min_confidence <= 1.0:
+            raise ConfigError(f"a least confidence is a number from 0 to 1, not {self.min_confidence:g}")
+        if self.k < 1 or self.candidates < 1:
+            raise ConfigError("the numbers of facts and of candidates are 1 or more")
+
+
+def complete(
+    predictor: Predictor,
+    wanted: Completion,
+    tell: Tell | None = None,
+    enough: Callable[[], bool] = lambda: False,
+) -> Completed:
+    """Return the unseen facts that are asked for, best first; it ends early, with what there is, when `enough`."""
     features, known = predictor.features(), predictor.known
     graph = features.index.graph
-    names = list(graph.relations) if relations is None else list(dict.fromkeys(relations))
+    names = list(graph.relations if wanted.relations is None else dict.fromkeys(wanted.relations))
     asked = np.array([graph.relations.id(name) for name in names], dtype=np.int32)
-    others = [_placed(each, graph) for each in seen]
-    best = _Best(k, np.zeros(0), np.zeros(0), np.zeros((0, 3), dtype=np.int64))
+    others = [_placed(each, graph) for each in wanted.seen]
+    best = _Best(wanted.k, np.zeros(0), np.zeros(0), np.zeros((0, 3), dtype=np.int64))
     everyone = np.arange(graph.n_entities, dtype=np.int32)
-    wanted = [None if each is None else _ids(predictor, each) for each in (heads, tails)]
-    side: Side = "head" if heads is None and tails is not None else "tail"
+    only = [None if each is None else _ids(predictor, each) for each in (wanted.heads, wanted.tails)]
+    side: Side = "head" if only[0] is None and only[1] is not None else "tail"
     step = max(1, min(HEADS, ELEMENTS // max(graph.n_entities, 1)))
     share = 0.0
     for number, (name, relation) in enumerate(zip(names, asked, strict=True)):
-        sides = [known.of_relation(int(relation), end) for end in ("head", "tail")] if typed else [everyone, everyone]
-        ends = [each if only is None else np.intersect1d(each, only) for each, only in zip(sides, wanted, strict=True)]
+        sides = (
+            [known.of_relation(int(relation), end) for end in ("head", "tail")]
+            if wanted.typed
+            else [everyone, everyone]
+        )
+        ends = [each if own is None else np.intersect1d(each, own) for each, own in zip(sides, only, strict=True)]
         given, answers = ends if side == "tail" else reversed(ends)
         rows = graph.relation == relation
         loops = bool((graph.head[rows] == graph.tail[rows]).any())
@@ -121,8 +133,8 @@ def complete(
                 tell(f"completing {name}", share)
             block = given[begin : begin + step].astype(np.int32)
             queries = Queries(side, block, np.full(len(block), relation, dtype=np.int32))
-            found = _proposed(features, queries, answers, candidates, loops=loops)
-            _judge(predictor, found, others, min_confidence, best)
+            found = _proposed(features, queries, answers, wanted.candidates, loops=loops)
+            _judge(predictor, found, others, wanted.min_confidence, best)
     return Completed(best.facts(graph), 1.0)
 
 
@@ -164,6 +176,6 @@ def _judge(
     stored = predictor.features().index.graph.as_stored(*(column[new] for column in facts))
     triple = np.unique(np.stack(stored, axis=1).astype(np.int64), axis=0)
     head, relation, tail = triple.T
-    judged = predictor.judge.judge(head, relation, tail)
+    judged = predictor.judge(head, relation, tail)
     sure = judged.confidence >= least
     best.add(judged.confidence[sure], judged.strength[sure], triple[sure])

@@ -5,27 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ukge.asking.judges import COVERAGE, EvidenceJudge, Judge, ModelJudge
-from ukge.asking.rank import Answer, Query, Ranking, Seen
-from ukge.asking.search import Everyone, ExactSearch, Searcher
+from ukge.asking.judges import COVERAGE, BoundsFrom, ErrorBounds, Judged, judge_by_evidence, judge_by_model
+from ukge.asking.rank import Answer, Everyone, ExactSearch, Query, Ranking, Searcher, Seen
 from ukge.errors import RunError
 from ukge.evidence import Evidence
+from ukge.evidence.storage import has_evidence
 from ukge.graph.given import Facts, judged, known_ids, query_of
 from ukge.graph.index import FactIndex
 from ukge.graph.queries import AnyIds, Floats, Side
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids, Vocabulary
 from ukge.progress.steps import Tell
-from ukge.runs.directory import EVIDENCE, Run
+from ukge.runs.directory import Run
 from ukge.runs.learnt import Learnt
 
 if TYPE_CHECKING:
-    from ukge.asking.error_bounds import ErrorBounds
     from ukge.evidence.doubt import Doubt
     from ukge.evidence.explain import Explanation
     from ukge.evidence.features import Features
@@ -57,8 +56,7 @@ class Predictor:
         weights and arrays are in memory, whatever happens to their files then.
         """
         place = Path(path)
-        inside = place / EVIDENCE
-        if inside.is_dir() or not (place / "manifest.json").is_file():
+        if has_evidence(place) or not (place / "manifest.json").is_file():
             evidence = Evidence.load(place, copied=copied)
             return cls(lambda: evidence.dataset, evidence=evidence)
         run = Run.open(place)
@@ -115,10 +113,37 @@ class Predictor:
             return Everyone(len(self.entities))
         return ExactSearch(self.model)
 
-    @cached_property
-    def judge(self) -> Judge:
+    @property
+    def judged_by(self) -> Literal["model", "evidence"]:
         """Who says how confident facts are."""
-        return EvidenceJudge(self.evidence) if self.evidence is not None else ModelJudge(self.model, self._bounds)
+        return "model" if self.evidence is None else "evidence"
+
+    @property
+    def bounds_from(self) -> BoundsFrom:
+        """What bounds are taken from."""
+        if self.evidence is not None:
+            return "evidence"
+        return "nothing" if self._error_bounds is None else "validation"
+
+    def judge(
+        self,
+        head: AnyIds,
+        relation: AnyIds,
+        tail: AnyIds,
+        coverage: float = COVERAGE,
+        *,
+        assume_holds: bool = False,
+        count_itself: bool = False,
+    ) -> Judged:
+        """Judge facts by ids: by the evidence, or by the model alone where there is none.
+
+        A fact is never evidence for itself: one that the graph holds is judged by the others, unless `count_itself`.
+        With `assume_holds` each is taken to be a fact, and asked how confident a one.
+        """
+        ids = head, relation, tail
+        if self.evidence is None:
+            return judge_by_model(self.model, ids, self._error_bounds, coverage)
+        return judge_by_evidence(self.evidence, ids, coverage, assume_holds=assume_holds, count_itself=count_itself)
 
     def features(self) -> Features:
         """Return what the training facts say of facts: that of the evidence, else gathered now, which takes a while."""
@@ -132,25 +157,15 @@ class Predictor:
         own = () if self._learnt is None else (Backbone.of(self._learnt, "model"),)
         return gather(self.dataset.train, own)
 
-    def _bounds(self) -> ErrorBounds | None:
-        return self._error_bounds
-
     @cached_property
     def _error_bounds(self) -> ErrorBounds | None:
-        from ukge.asking.error_bounds import ErrorBounds  # noqa: PLC0415 — evidence has bounds of its own
-
         return ErrorBounds.of(self.model, self.dataset)
 
     def predict(self, facts: Any, *, assume_holds: bool = False, count_itself: bool = False) -> Any:
-        """Return the confidence of facts: of one tuple (head, relation, tail) a number, of a frame the frame.
-
-        A fact that the graph holds is judged by the other facts, unless `count_itself`. With `assume_holds` each is
-        taken to be a fact, and asked how confident a one.
-        """
+        """Return the confidence of facts, read as by `judge`: of one tuple of names a number, of a frame the frame."""
 
         def values(head: AnyIds, relation: AnyIds, tail: AnyIds) -> Floats:
-            found = self.judge.judge(head, relation, tail, assume_holds=assume_holds, count_itself=count_itself)
-            return found.confidence
+            return self.judge(head, relation, tail, assume_holds=assume_holds, count_itself=count_itself).confidence
 
         return judged(facts, *self.names, values, "predict")
 
@@ -159,7 +174,7 @@ class Predictor:
     ) -> tuple[Floats, Floats]:
         """Return lower and upper bounds that hold the confidence of the given share of facts, read as by `predict`."""
         ids = known_ids(facts, *self.names, "interval")
-        found = self.judge.judge(*ids, coverage, assume_holds=assume_holds, count_itself=count_itself)
+        found = self.judge(*ids, coverage, assume_holds=assume_holds, count_itself=count_itself)
         return found.low, found.high
 
     def rank(
@@ -199,7 +214,7 @@ class Predictor:
             from ukge.evidence.explain import explain_unfitted  # noqa: PLC0415 — a use of its own
 
             ids = known_ids((head, relation, tail), *self.names, "explain")
-            own = self.judge.judge(*ids, coverage)
+            own = self.judge(*ids, coverage)
             interval = None if np.isnan(own.low[0]) else (float(own.low[0]), float(own.high[0]))
             told = explain_unfitted(self._gathered, ids, float(own.confidence[0]), interval, coverage)
         stored = self.known.stored(*known_ids((head, relation, tail), *self.names, "explain"))[0]
@@ -217,21 +232,10 @@ class Predictor:
         seen: Sequence[UncertainGraph] = (),
         tell: Tell | None = None,
     ) -> UncertainGraph:
-        """Return the k unseen facts of the highest confidence, best first; see `ukge.asking.complete`."""
-        from ukge.asking.complete import complete  # noqa: PLC0415 — other questions need none of it
+        """Return the k unseen facts of the highest confidence, best first; see `Completion`."""
+        from ukge.asking.complete import Completion, complete  # noqa: PLC0415 — other questions need none of it
 
-        found = complete(
-            self,
-            relations=relations,
-            heads=heads,
-            tails=tails,
-            min_confidence=min_confidence,
-            k=k,
-            typed=typed,
-            seen=seen,
-            tell=tell,
-        )
-        return found.facts
+        return complete(self, Completion(relations, heads, tails, min_confidence, k, typed, seen), tell).facts
 
     def doubt(self, k: int = 100, *, relations: list[str] | None = None, tell: Tell | None = None) -> list[Doubt]:
         """Return the k observed facts whose stored confidence the other facts contradict most, worst first."""
@@ -243,9 +247,9 @@ class Predictor:
         self, head: Ids, relation: Ids, tail: Ids, *, coverage: float = COVERAGE, reasons: bool = True
     ) -> dict[str, Any]:
         """Return the columns confidence, low, high and, if asked for and fitted, the top reason of facts by ids."""
-        found = self.judge.judge(head, relation, tail, coverage)
+        found = self.judge(head, relation, tail, coverage)
         columns: dict[str, Any] = {"confidence": found.confidence}
-        if self.judge.bounds != "nothing":
+        if self.bounds_from != "nothing":
             columns |= {"low": found.low, "high": found.high}
         if reasons and self.evidence is not None:
             from ukge.evidence.explain import top_reasons  # noqa: PLC0415 — a use of its own

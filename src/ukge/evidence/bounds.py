@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -110,27 +109,6 @@ class Bounds:
                 kept.append(values[nearest])
                 last = int(below[nearest])
         return np.array(kept, dtype=np.float64)
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all arrays by name."""
-        own = {name: getattr(self, name) for name in ("error", "expected", "predicted", "relation")}
-        trees = {
-            f"difficulty.{fold}.{name}": array
-            for fold, each in enumerate(self.difficulty)
-            for name, array in each.arrays().items()
-        }
-        return {**own, **trees}
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Bounds:
-        """Make bounds of what `arrays` returned."""
-        own = {name: arrays[name] for name in ("error", "expected", "predicted", "relation")}
-        trees: dict[int, dict[str, npt.NDArray[Any]]] = {}
-        for name, array in arrays.items():
-            if name not in own:
-                _, fold, part = name.split(".")
-                trees.setdefault(int(fold), {})[part] = array
-        return cls(**own, difficulty=tuple(Trees.from_arrays(trees[fold]) for fold in sorted(trees)))
 
     def _categories(self, predicted: Floats, relation: npt.NDArray[Any], by: By) -> npt.NDArray[np.int64]:
         if by == "all":

@@ -5,9 +5,8 @@ Candidates are what models rank high, and what the graph's own links propose.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -282,11 +281,6 @@ def blocks(n: int) -> Iterator[slice]:
     """Yield slices of queries that are answered at once."""
     for begin in range(0, n, QUERIES):
         yield slice(begin, min(begin + QUERIES, n))
-
-
-def ranker_from(arrays: Mapping[str, npt.NDArray[Any]], top: int) -> CandidateRanker | None:
-    """Make a ranker of stored trees; None if none were stored."""
-    return CandidateRanker(Trees.from_arrays(arrays), top) if arrays else None
 
 
 def _standing(scores: npt.NDArray[np.float32]) -> Floats:

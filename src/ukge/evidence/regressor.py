@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -55,15 +55,6 @@ class Calibration:
         x, y = (np.array([ends[0][at], *points, ends[1][at]]) for at, points in enumerate((centre, inside)))
         kept = np.append(True, np.diff(x) > 0)
         return cls(x[kept], y[kept])
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Calibration:
-        """Make a calibration of what `arrays` returned."""
-        return cls(arrays["x"], arrays["y"])
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the points by name."""
-        return {"x": self.x, "y": self.y}
 
     def __call__(self, predicted: Floats) -> Floats:
         """Return what predictions mean."""
@@ -157,25 +148,6 @@ class ConfidenceRegressor:
                 chance = chance.through(lambda p: (p > 0.5).astype(np.float64))
             found = chance.times(level).through(self.overall)
         return Contributions(names, found.base, found.parts)
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all arrays by name."""
-        return {
-            f"{name}.{key}": array
-            for name in ("holds", "level", "chance", "if_held", "overall")
-            for key, array in getattr(self, name).arrays().items()
-        }
-
-    @classmethod
-    def from_arrays(cls, error: Error, arrays: Mapping[str, npt.NDArray[Any]]) -> ConfidenceRegressor:
-        """Make a regressor of what `arrays` returned."""
-
-        def part(name: str) -> dict[str, npt.NDArray[Any]]:
-            return {key.removeprefix(f"{name}."): each for key, each in arrays.items() if key.startswith(f"{name}.")}
-
-        trees = [Trees.from_arrays(part(name)) for name in ("holds", "level")]
-        lines = [Calibration.from_arrays(part(name)) for name in ("chance", "if_held", "overall")]
-        return cls(error, trees[0], trees[1], *lines)
 
 
 class _Quantity:

@@ -91,6 +91,10 @@ class EvidenceSettings:
                 raise ConfigError(f"the share of negative links of kind {kind} is {share:g}", hint="Give 0 or more.")
         if not sum(self.negatives.values()) > 0:
             raise ConfigError("evidence needs negative links to learn from", hint="Give a kind a share above 0.")
+        if self.rank_queries < 0 or self.rank_candidates < 1 or self.expectation_trees < 0:
+            raise ConfigError("a ranking has 1 candidate or more; its queries and an expectation's trees may be 0")
+        if not (0.0 <= self.strong <= 1.0 and 0.0 <= self.min_hit_ratio <= 1.0):
+            raise ConfigError("the confidence of strong facts and the least hit ratio are numbers from 0 to 1")
         if self.folds < 2:
             raise ConfigError(f"validation facts are cut into 2 folds or more, not {self.folds}")
         if self.iterations < 1 or self.leaves < 2 or self.learning_rate <= 0 or self.negatives_per_fact <= 0:

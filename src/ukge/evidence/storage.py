@@ -8,33 +8,35 @@ Facts, names and the run's weights are those of the run that it is in; evidence 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
+from pydantic import BaseModel, Field, FiniteFloat, ValidationError
 
 from ukge._version import __version__
-from ukge.errors import RunError
+from ukge.errors import RunError, UkgeError
 from ukge.evidence.backbones import Backbone
 from ukge.evidence.bounds import Bounds
 from ukge.evidence.features import Features
-from ukge.evidence.paths import PathRules
-from ukge.evidence.ranking import CandidateRanker, ranker_from
+from ukge.evidence.layout import AGAIN, Layout, arrays_of
+from ukge.evidence.ranking import CandidateRanker
 from ukge.evidence.regressor import ConfidenceRegressor
 from ukge.evidence.settings import EvidenceSettings
-from ukge.evidence.tables import Groups, Implications, Tables
-from ukge.evidence.trees import Trees
 from ukge.graph.dataset import Dataset
 from ukge.graph.index import FactIndex
 from ukge.graph.uncertain import UncertainGraph
 from ukge.logic.weights import Prior
 from ukge.models.parameters import Parameters
+from ukge.models.scorers import scorers
 from ukge.runs.directory import EVIDENCE, Run, read_names
-from ukge.runs.facts import TRAIN, KeptFacts, keep_facts
+from ukge.runs.facts import FILES, TRAIN, KeptFacts, keep_facts
 from ukge.storage.arrays import Arrays, StoredArrays, save_arrays
+from ukge.storage.expected import Expected, checked
 from ukge.storage.files import DAMAGED, replacing_directory, sha256, write_atomically
 from ukge.storage.locks import alone
 
@@ -43,8 +45,11 @@ FILE = "evidence.safetensors"
 NAMES = ("entities", "relations")
 _KINDS = dict(zip(NAMES, ("entity", "relation"), strict=True))
 WEIGHTS = "weights.safetensors"
-MODEL = ("name", "scorer", "link", "learns_confidence")
-GROUPS = tuple(each.name for each in fields(Tables) if each.name != "implications")
+
+
+def has_evidence(run: Path) -> bool:
+    """Return whether a run keeps evidence; a directory that an interrupted fit left without its file is none."""
+    return (run / EVIDENCE / FILE).is_file()
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,19 +90,19 @@ def _write(home: Path, folder: Path, parts: Parts | StoredParts) -> None:
         for vocabulary, name in zip((graph.entities, graph.relations), NAMES, strict=True):
             write_atomically(home / f"{name}.parquet", vocabulary.to_parquet())
         keep_facts(home, parts.dataset)
-    arrays: Arrays = _prefixed("tables", _tables(features.tables))
-    rules = features.rules
-    arrays["category"] = features.category
-    arrays |= {"rules.key": rules.key, "rules.shown": rules.shown, "rules.implied": rules.implied}
-    arrays |= _prefixed("head", parts.regressor.arrays())
-    for number, each in enumerate((parts.bounds, parts.bounds_if_held)):
-        arrays |= _prefixed(f"bounds.{number}", each.arrays())
-    if features.expectation is not None:
-        arrays |= _prefixed("expectation", features.expectation.arrays())
-    if parts.ranker is not None:
-        arrays |= _prefixed("ranking", parts.ranker.trees.arrays())
+    rules, ranker = features.rules, parts.ranker
+    stored = {
+        "tables": features.tables,
+        "category": features.category,
+        "rules": rules,
+        "head": parts.regressor,
+        "bounds": (parts.bounds, parts.bounds_if_held),
+        "expectation": features.expectation,
+        "ranking": None if ranker is None else ranker.trees,
+    }
+    arrays: Arrays = {own: array for name, part in stored.items() for own, array in arrays_of(part, name).items()}
     kept = [_keep_weights(home, folder, number, each) for number, each in enumerate(features.backbones)]
-    shared = [*(f"{name}.parquet" for name in NAMES), TRAIN]
+    shared = [name for name in (*(f"{name}.parquet" for name in NAMES), *FILES) if (home / name).is_file()]
     told = {
         "format": FORMAT,
         "version": __version__,
@@ -106,7 +111,7 @@ def _write(home: Path, folder: Path, parts: Parts | StoredParts) -> None:
         "prior": [rules.prior.mean, rules.prior.strength],
         "strong": rules.strong,
         "models": [
-            {**{name: getattr(each, name) for name in MODEL}, "weights": weights}
+            {"weights": weights, **{name: getattr(each, name) for name in ModelNote.model_fields if name != "weights"}}
             for each, weights in zip(features.backbones, kept, strict=True)
         ],
         "data": parts.dataset.name,
@@ -144,6 +149,44 @@ def _keep_weights(home: Path, folder: Path, number: int, backbone: Backbone) -> 
     return file
 
 
+class ModelNote(BaseModel):
+    """What is said of a model: how its weights make confidences, and where they are."""
+
+    name: str
+    scorer: str
+    link: str
+    learns_confidence: bool
+    weights: str
+
+
+class Notes(BaseModel):
+    """What is said beside the arrays."""
+
+    settings: EvidenceSettings
+    notes: tuple[str, ...]
+    prior: tuple[Annotated[float, Field(ge=0, le=1)], Annotated[FiniteFloat, Field(gt=0)]]
+    strong: Annotated[float, Field(ge=0, le=1)]
+    models: tuple[ModelNote, ...]
+    data: str
+    undirected: tuple[str, ...]
+    inverses: tuple[tuple[str, str], ...]
+    digests: dict[str, str]
+
+    @classmethod
+    def of(cls, file: Path, said: Mapping[str, Any]) -> Notes:
+        """Check what a file says; anything else than was written there is an error that names it."""
+        try:
+            return cls.model_validate(said)
+        except (ValidationError, UkgeError) as error:
+            wrong = error.what if isinstance(error, UkgeError) else _first(error)
+            raise RunError(f"{file} cannot be used: {wrong}", hint=AGAIN) from None
+
+
+def _first(error: ValidationError) -> str:
+    found = error.errors()[0]
+    return f"its note '{'.'.join(map(str, found['loc']))}' is wrong: {found['msg']}"
+
+
 class StoredParts:
     """Evidence in its directory: opened here, and each part read when it is first asked for, and checked then."""
 
@@ -151,103 +194,103 @@ class StoredParts:
         if not (path / FILE).is_file():
             raise RunError(f"{path} holds no evidence: {FILE} is missing", hint="Make it: ukge evidence fit RUN")
         self._path, self._copied, self._arrays = path, copied, StoredArrays(path / FILE, copied=copied)
-        self._told = self._arrays.notes
-        if self._told.get("format") != FORMAT:
+        made = self._arrays.notes.get("format")
+        if made != FORMAT:
             raise RunError(
-                f"{path} is evidence of format {self._told.get('format')}, this version reads format {FORMAT}",
+                f"{path} is evidence of format {made}, this version reads format {FORMAT}",
                 hint="Fit it again, or use the version of ukge that made it.",
             )
+        self._told = Notes.of(path / FILE, self._arrays.notes)
         in_a_run = path.name == EVIDENCE and (path.parent / "manifest.json").is_file()
         self._home = path.parent if in_a_run else path
-        self.settings = EvidenceSettings(**self._told["settings"])
-        self.notes: tuple[str, ...] = tuple(self._told["notes"])
+        self.settings, self.notes = self._told.settings, self._told.notes
+
+    @cached_property
+    def names(self) -> tuple[Vocabulary, Vocabulary]:
+        """The entity and the relation names."""
+        entities, relations = (
+            read_names(self._checked(self._home / f"{name}.parquet"), kind) for name, kind in _KINDS.items()
+        )
+        strangers = {*self._told.undirected, *chain(*self._told.inverses)} - set(relations)
+        if strangers:
+            raise RunError(f"{self._path / FILE} speaks of an unknown relation {min(strangers)!r}", hint=AGAIN)
+        return entities, relations
 
     @cached_property
     def facts(self) -> KeptFacts:
         """The facts that the evidence belongs to, those of all parts."""
-        entities, relations = (
-            read_names(self._checked(self._home / f"{name}.parquet"), kind) for name, kind in _KINDS.items()
-        )
-        inverses = tuple((first, second) for first, second in self._told["inverses"])
-        return KeptFacts(self._home, entities, relations, tuple(self._told["undirected"]), inverses)
+        return KeptFacts(self._home, *self.names, self._told.undirected, self._told.inverses)
 
     @cached_property
     def dataset(self) -> Dataset:
         """The data set that the evidence belongs to."""
-        return self.facts.dataset(self._told["data"])
+        for name in FILES:
+            if name in self._told.digests:
+                self._checked(self._home / name)
+        return self.facts.dataset(self._told.data)
 
     @cached_property
     def features(self) -> Features:
         """What evidence is read from."""
-        arrays, told = self._arrays, self._told
-        facts = self.facts
+        layout, told = self._layout, self._told
         self._checked(self._home / TRAIN)
-        rules = PathRules(
-            arrays["rules.key"], arrays["rules.shown"], arrays["rules.implied"], Prior(*told["prior"]), told["strong"]
-        )
-        graph = facts.needed("train")
+        graph = self.facts.needed("train")
         undirected = graph.undirected_relations if graph.undirected else None
         backbones = tuple(
-            Backbone(
-                **{name: each[name] for name in MODEL}, parameters=self._weights(each["weights"]), undirected=undirected
-            )
-            for each in told["models"]
+            Backbone(each.name, each.scorer, each.link, self._weights(each), each.learns_confidence, undirected)
+            for each in told.models
         )
-        tables, learnt = _as_tables(arrays.part("tables")), arrays.part("expectation")
-        expectation = Trees.from_arrays(learnt) if learnt else None
-        return Features(FactIndex(graph), tables, rules, backbones, arrays["category"], expectation)
+        rules = layout.rules(Prior(*told.prior), told.strong)
+        return Features(FactIndex(graph), layout.tables(), rules, backbones, layout.category(), layout.expectation())
 
-    def _weights(self, name: str) -> Parameters:
+    def _weights(self, model: ModelNote) -> Parameters:
+        """Map a model's weights, and check that they fit its scorer and the names."""
+        name = model.weights
         file = self._home / WEIGHTS if name == f"../{WEIGHTS}" else self._path / Path(name).name
-        return Parameters(**dict(StoredArrays(self._checked(file, name), copied=self._copied)))
+        arrays, scorer = StoredArrays(self._checked(file, name), copied=self._copied), scorers.get(model.scorer)
+        entities, relations = self.names
+        width = next(iter(arrays["entity"].shape[1:]), 0) if "entity" in arrays else 0
+        dim = max(width // scorer.entity_width(1), 1)
+        expected = {
+            "entity": Expected("float32", (len(entities), scorer.entity_width(dim))),
+            "relation": Expected("float32", (len(relations), scorer.relation_width(dim))),
+            "link": Expected("float32", (2,)),
+        }
+        return Parameters(**checked(file, arrays, expected, hint=AGAIN))
 
     def _checked(self, file: Path, name: str | None = None) -> Path:
         if not file.is_file():
             raise RunError(f"{file} is missing", hint=DAMAGED)
-        if sha256(file) != self._told["digests"].get(name or str(file.relative_to(self._home))):
+        if sha256(file) != self._told.digests.get(name or str(file.relative_to(self._home))):
             raise RunError(
                 f"{file} is not what the evidence in {self._path} was fitted with: it was changed or damaged",
-                hint="Restore it, or fit the evidence again: ukge evidence fit RUN",
+                hint=AGAIN,
             )
         return file
 
     @cached_property
+    def _layout(self) -> Layout:
+        entities, relations = self.names
+        return Layout(
+            self._path / FILE, self._arrays, self.settings, len(entities), len(relations), len(self._told.models)
+        )
+
+    @cached_property
     def regressor(self) -> ConfidenceRegressor:
         """What makes a confidence of evidence."""
-        return ConfidenceRegressor.from_arrays(self.settings.error, self._arrays.part("head"))
+        return self._layout.regressor()
 
     @cached_property
     def bounds(self) -> Bounds:
         """The bounds of any fact."""
-        return Bounds.from_arrays(self._arrays.part("bounds.0"))
+        return self._layout.bounds(0)
 
     @cached_property
     def bounds_if_held(self) -> Bounds:
         """The bounds of a fact that is taken to hold."""
-        return Bounds.from_arrays(self._arrays.part("bounds.1"))
+        return self._layout.bounds(1)
 
     @cached_property
     def ranker(self) -> CandidateRanker | None:
         """What orders the candidates of a query, if it was fitted."""
-        return ranker_from(self._arrays.part("ranking"), self.settings.rank_candidates)
-
-
-def _tables(tables: Tables) -> dict[str, npt.NDArray[Any]]:
-    found: dict[str, npt.NDArray[Any]] = {}
-    for name in GROUPS:
-        found |= _prefixed(name, vars(getattr(tables, name)))
-    return {**found, **_prefixed("implications", vars(tables.implications))}
-
-
-def _as_tables(arrays: Arrays) -> Tables:
-    groups = {name: Groups(**_part(arrays, name)) for name in GROUPS}
-    return Tables(**groups, implications=Implications(**_part(arrays, "implications")))
-
-
-def _prefixed(prefix: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-    return {f"{prefix}.{name}": np.asarray(array) for name, array in arrays.items()}
-
-
-def _part(arrays: Arrays, prefix: str) -> Arrays:
-    start = f"{prefix}."
-    return {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+        return self._layout.ranker()

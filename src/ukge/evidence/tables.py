@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,9 @@ from ukge.evidence.lookup import FactBatch, find
 from ukge.graph.index import FactIndex, Triples
 from ukge.graph.keys import Keys
 from ukge.graph.queries import Floats
-from ukge.logic.engine import Engine, using
+
+if TYPE_CHECKING:
+    from ukge.logic.engine import Engine
 
 UNIT = 100_000
 """Parts that a confidence of 1 has in the sums."""
@@ -126,6 +128,8 @@ class Tables:
     @classmethod
     def of(cls, index: FactIndex, engine: str | Engine = "duckdb") -> Tables:
         """Make the sums over the facts of a graph."""
+        from ukge.logic.engine import using  # noqa: PLC0415 — what is stored is asked without an engine
+
         n, relations = index.n_entities, index.n_relations
         head, tail = index.head.astype(np.int64), index.tail.astype(np.int64)
         columns = {

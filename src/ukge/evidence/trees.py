@@ -6,9 +6,8 @@ order, so the numbers are the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -27,6 +26,9 @@ STEP = 1e-7
 """Seconds that a row takes for a step down a tree without the compiler."""
 
 FEWEST_IN_LEAF = 20
+
+SET = 8
+"""Words of a set of categories."""
 
 # Below so many rows a second thread gains nothing; where another process wants the cores it makes growing several
 # times slower, because threads wait for each other at every node.
@@ -73,15 +75,6 @@ class Trees:
             baseline=np.asarray(model._baseline_prediction, dtype=np.float64).reshape(-1)[:1],
             **joined,
         )
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Trees:
-        """Make trees of what `arrays` returned."""
-        return cls(**{each.name: arrays[each.name] for each in fields(cls)})
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all arrays by name."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def __len__(self) -> int:
         return len(self.depth)
@@ -147,7 +140,7 @@ def _unpacked(predictor: Any) -> dict[str, Any]:
         "left": np.where(leaf, own, left).astype(np.int32),
         "step": np.where(leaf, 0, 1).astype(np.int32),
         "missing_left": np.where(leaf, 1, chosen["missing_go_to_left"]).astype(np.uint8),
-        "category": np.where(categorical, chosen["bitset_idx"].astype(np.int64) * 8, -1).astype(np.int32),
+        "category": np.where(categorical, chosen["bitset_idx"].astype(np.int64) * SET, -1).astype(np.int32),
         "bits": np.ascontiguousarray(predictor.raw_left_cat_bitsets, dtype=np.uint32).reshape(-1),
         "value": chosen["value"].astype(np.float64),
         "count": chosen["count"].astype(np.float64),

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import ConfigError, DataError, RunError, Wording, in_python, worded
-from ukge.graph.catalogue import BENCHMARKS
 from ukge.graph.dataset import Dataset
 from ukge.graph.vocabulary import Vocabulary
 from ukge.html.pictures import curve
@@ -268,6 +267,8 @@ class OpenedRun:
 
 def open_run(path: str | Path, data: str | Path | None = None) -> OpenedRun:
     """Open a finished run with its data; `data` is where facts are now that the run refers to."""
+    from ukge.graph.catalogue import BENCHMARKS  # noqa: PLC0415 — loading it takes a second, and answers need none
+
     run = Run.open(path)
     learnt = Learnt.load(run)
     graph = Path(run.data.reference).name

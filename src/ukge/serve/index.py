@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from usearch.index import Index
 
-from ukge.asking.search import Check, ExactSearch, Found, Wanted
+from ukge.asking.rank import Check, ExactSearch, Found, Wanted
 from ukge.errors import RunError
 from ukge.graph.index import FactIndex
 from ukge.models.model import Model

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow.compute as pc
 
 from ukge._version import __version__
-from ukge.asking.complete import complete
+from ukge.asking.complete import Completion, complete
 from ukge.asking.rank import Query, Ranking
 from ukge.graph.fact import FactArrays
 from ukge.graph.queries import Places, Side
@@ -102,7 +102,7 @@ class Service:
             head=query.head,
             relation=query.relation,
             tail=query.tail,
-            opinion=snapshot.predictor.judge.kind,
+            opinion=snapshot.predictor.judged_by,
             search=schema.Search.model_validate(searcher.describe()),
             answers=answers,
         )
@@ -120,7 +120,7 @@ class Service:
             confidence=told.confidence,
             interval=None if told.interval is None else schema.Interval.of(*told.interval),
             observed=told.observed,
-            opinion=snapshot.predictor.judge.kind,
+            opinion=snapshot.predictor.judged_by,
             base=told.base,
             reasons=[schema.ReasonOut.model_validate(each, from_attributes=True) for each in told.reasons],
         )
@@ -134,16 +134,13 @@ class Service:
         found = await self.do(
             lambda deadline: complete(
                 snapshot.predictor,
-                relations=list(relations) or None,
-                min_confidence=min_confidence,
-                k=k,
-                typed=fitting,
+                Completion(list(relations) or None, min_confidence=min_confidence, k=k, typed=fitting),
                 enough=lambda: deadline.left < SPARE_SECONDS,
             )
         )
         ids = found.facts.head, found.facts.relation, found.facts.tail
         return schema.CompleteResponse(
-            opinion=snapshot.predictor.judge.kind,
+            opinion=snapshot.predictor.judged_by,
             examined=found.share,
             facts=await self.do(lambda _: _predicted(snapshot, ids)),
         )
@@ -216,7 +213,7 @@ class Service:
             )
             for each in shown
         ]
-        return schema.DoubtfulResponse(opinion=snapshot.predictor.judge.kind, facts=facts)
+        return schema.DoubtfulResponse(opinion=snapshot.predictor.judged_by, facts=facts)
 
     def info(self) -> schema.InfoResponse:
         """Return what is served."""
@@ -230,8 +227,8 @@ class Service:
             relations=len(snapshot.relations),
             facts=len(snapshot.known),
             strong_above=snapshot.tau,
-            opinion=snapshot.predictor.judge.kind,
-            bounds=snapshot.predictor.judge.bounds,
+            opinion=snapshot.predictor.judged_by,
+            bounds=snapshot.predictor.bounds_from,
             search=schema.Search.model_validate(snapshot.searcher.describe()),
             epochs=result.get("epochs"),
             metric=result.get("metric"),
@@ -302,7 +299,7 @@ def _predicted(
     """Return facts by name with their predicted confidences, their bounds and the stored confidences."""
     if len(ids[0]) == 0:
         return []
-    judged = snapshot.predictor.judge.judge(*ids, coverage)
+    judged = snapshot.predictor.judge(*ids, coverage)
     stored = snapshot.known.stored(*ids)
     named = _observed(snapshot, FactArrays(*ids, judged.confidence))
     return [

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ukge.asking.error_bounds import negatives_like
+from ukge.asking.judges import negatives_like
 from ukge.asking.predictor import Predictor
-from ukge.asking.search import ExactSearch, Searcher
+from ukge.asking.rank import ExactSearch, Searcher
 from ukge.errors import DataError
 from ukge.evaluation.confidence import calibration, reliability
 from ukge.evidence.doubt import Doubt
@@ -106,7 +106,7 @@ class Snapshot:
         if len(self.known):
             # The first judgement loads libraries and compiles; no request shall wait for that.
             head, relation, tail, _ = self.known.all()
-            self.predictor.judge.judge(head[:1], relation[:1], tail[:1])
+            self.predictor.judge(head[:1], relation[:1], tail[:1])
         one_after_another(self.lazy)
 
     @property
@@ -177,7 +177,7 @@ class Snapshot:
 
     def _curve(self, facts: UncertainGraph, *, assume_holds: bool = False) -> schema.Curve:
         """Compare predictions with the confidences of facts."""
-        judged = self.predictor.judge.judge(facts.head, facts.relation, facts.tail, assume_holds=assume_holds)
+        judged = self.predictor.judge(facts.head, facts.relation, facts.tail, assume_holds=assume_holds)
         figures = calibration(judged.confidence, facts.confidence)
         curve = reliability(judged.confidence, facts.confidence)
         columns = (curve.predicted.tolist(), curve.observed.tolist(), curve.facts.tolist())

@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from ukge.asking.search import Found, Searcher, Wanted
+from ukge.asking.rank import Found, Searcher, Wanted
 from ukge.serve.problems import OverloadedError, TimeLimitError
 
 T = TypeVar("T")
