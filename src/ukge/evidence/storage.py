@@ -30,6 +30,7 @@ from ukge.evidence.settings import EvidenceSettings
 from ukge.graph.dataset import Dataset
 from ukge.graph.index import FactIndex
 from ukge.graph.uncertain import UncertainGraph
+from ukge.graph.vocabulary import Vocabulary
 from ukge.logic.weights import Prior
 from ukge.models.parameters import Parameters
 from ukge.models.scorers import scorers
