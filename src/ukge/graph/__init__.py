@@ -1,1 +1,5 @@
-"""Facts in and out: the uncertain graph, its readers and writers, splits, negative links and audit."""
+"""Facts in and out: the uncertain graph, its readers and writers, THE INDEX, splits, negative links and audit.
+
+Whoever looks facts up asks `ukge.graph.index`; whoever needs a data set asks `ukge.graph.catalogue`. Nothing here knows
+rules, models or runs.
+"""

@@ -277,10 +277,6 @@ class FactIndex:
         """Return the facts that end at an entity, each once, by relation and head."""
         return self.distinct(self.by_tail.of_key(entity))
 
-    def between(self, head: int, tail: int) -> FactArrays:
-        """Return the facts from one entity to another, each once, whatever the relation."""
-        return self.distinct(self.by_pair.of_key(head * self.n_entities + tail))
-
     def all(self) -> FactArrays:
         """Return every fact once, as it is stored, by relation, head and tail."""
         rows, graph = self.triples.first, self.graph
