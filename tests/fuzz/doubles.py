@@ -10,6 +10,8 @@ from typing import Any
 
 Fact = tuple[str, str, str, float, str | None]
 NUMBER = re.compile(r"[ \t]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*")
+ATOM = r"\s*[^\s(),]+\([A-Z],[A-Z]\)\s*"
+ANYBURL_LINE = re.compile(rf"([^\t]*\t[^\t]*\t[^\t_]*\t)?{ATOM}<=(?P<body>{ATOM}(,{ATOM})*)")
 PLAIN = ["head", "relation", "tail", "confidence", "source"]
 
 
@@ -31,7 +33,7 @@ def delimited_by_commas(data: bytes) -> list[Fact]:
         rows = list(csv.reader(io.StringIO(_text(data), newline=""), strict=True))
     except csv.Error:
         raise UnknownError from None  # quotes where RFC 4180 has none
-    return _facts([row for row in rows if row])
+    return _facts([row for row in rows if row], comma=True)
 
 
 def json_lines(data: bytes) -> list[Fact]:
@@ -57,6 +59,18 @@ def json_lines(data: bytes) -> list[Fact]:
     return facts
 
 
+def anyburl(data: bytes) -> list[int]:
+    """Return how many atoms the body of each rule has."""
+    found = []
+    for line in _text(data).split("\n"):
+        if line.strip():
+            whole = ANYBURL_LINE.fullmatch(line.strip())
+            if whole is None:
+                raise MalformedError
+            found.append(whole["body"].count("("))
+    return found
+
+
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len({name for name, _ in pairs}) < len(pairs):
         raise MalformedError
@@ -70,7 +84,7 @@ def _text(data: bytes) -> str:
         raise UnknownError from None  # columns that are no part of a fact may hold anything
 
 
-def _facts(rows: list[list[str]]) -> list[Fact]:
+def _facts(rows: list[list[str]], *, comma: bool = False) -> list[Fact]:
     if rows and not any(NUMBER.fullmatch(cell) for cell in rows[0]):
         header = [cell.strip().lower() for cell in rows[0]]
         if header not in (PLAIN, PLAIN[:4]):
@@ -78,6 +92,8 @@ def _facts(rows: list[list[str]]) -> list[Fact]:
         if any(len(row) != len(header) for row in rows):
             raise MalformedError
         rows = rows[1:]
+    elif comma and rows and all(len(row) == 5 and row[3] in ("0", "1") and row[4].isdecimal() for row in rows):
+        raise MalformedError  # decimal commas
     if any(len(row) != len(rows[0]) for row in rows) or (rows and len(rows[0]) not in (4, 5)):
         raise MalformedError
     return [_fact(row) for row in rows]

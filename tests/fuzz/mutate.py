@@ -15,7 +15,7 @@ WORDS = [
     b'<?xml version="1.0" encoding="utf-16"?>', b'<?xml version="1.0" encoding="shift_jis"?>', b"<a>", b"</a>", b"</edge>",
     b'<data key="c">', b"</data>", b'<edge source="a" target="b">', b'<key id="c"/>', b"<default>1</default>", b"[", b"]", b"{", b"}",
     b"(", b")", b"<<", b">>", b"<<(", b")>>", b"{|", b"|}", b"@prefix a: <b:> .", b"@base <c:> .", b"_:b", b"<http://a/b c>", b"^^<x:y>",
-    b"@en", b"null", b"true", b'"head":', b'"confidence": ', b"head", b"confidence", b"source", b"protein1", b"Probability",
+    b"@en", b'"confidence": 0.9, ', b'"head": "x", ', b"null", b"true", b'"head":', b'"confidence": ', b"head", b"confidence", b"source", b"protein1", b"Probability",
     b"->", b"<-", b">>", b"<=", b"^2", b"^3", b"!", b"&&", b"# ", b"//", b"X", b"A, B", b"1.0: ",
 ]  # fmt: skip
 TOKEN = re.compile(rb"[A-Za-z0-9_.+-]+|\s|[^\sA-Za-z0-9]")

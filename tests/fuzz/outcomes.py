@@ -1,0 +1,15 @@
+"""What can become of an input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ACCEPTED, REFUSED, UNCAUGHT, MISREAD = "accepted", "refused", "uncaught", "misread"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of an input, and what is wrong with that, if anything is."""
+
+    kind: str
+    detail: str = ""
