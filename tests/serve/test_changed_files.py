@@ -78,6 +78,8 @@ def asked(served: Path, tmp_path: Path) -> Iterator[tuple[Path, int, subprocess.
     copy = tmp_path / "copy"
     shutil.copytree(served, copy)
     with serving(copy, "--no-watch", "--index-above", "10") as (process, port):
+        while not all(httpx.get(f"http://127.0.0.1:{port}/v1/info", timeout=60).json()["ready"].values()):
+            time.sleep(0.2)
         yield copy, port, process, answers(port)
 
 

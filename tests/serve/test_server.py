@@ -177,7 +177,7 @@ def test_the_explorer_is_served_and_its_channel_keeps_strangers_out(port: int) -
         assert client.get("/v1/nothing").headers["content-type"] == "application/problem+json"
         channel = {"EIO": "4", "transport": "polling"}
         foreign = {"origin": "http://elsewhere.example"}
-        assert client.get("/_nicegui_ws/socket.io/", params=channel, headers=foreign).status_code == 400
+        assert client.get("/_nicegui_ws/socket.io/", params=channel, headers=foreign).status_code == 426
     with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         connection.sendall(
             b"GET /_nicegui_ws/socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: localhost\r\n"

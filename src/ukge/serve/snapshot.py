@@ -59,15 +59,18 @@ class Snapshot:
     ) -> Snapshot:
         """Open a finished run and its data; whatever is missing, damaged or does not fit is a `RunError`.
 
+        All that answers need is in memory then, as it was checked: what happens to the files later changes nothing.
         With more than `index_above` entities, an approximate index is built and answers once it is there.
         """
         run = Run.open(path)
-        predictor = Predictor.open(path, data)
+        predictor = Predictor.open(path, data, copied=True)
         if predictor.evidence is not None:
             Learnt.load(run)  # says if the run is not finished, or its weights do not fit
             predictor.evidence.check()
         large = index_above is not None and predictor.model.n_entities > index_above
-        return cls(run, predictor, indexed=large and predictor.model.scorer.inner_product)
+        opened = cls(run, predictor, indexed=large and predictor.model.scorer.inner_product)
+        Run.open(path)  # once more: what was read between the two is what the checksums say
+        return opened
 
     @property
     def searcher(self) -> Searcher:
