@@ -42,7 +42,7 @@ while kills < 20 or finished == 0:
     child = os.fork()
     if child == 0:
         if (run / "manifest.json").is_file():
-            UKGE.resume(run, dataset)
+            UKGE.resume(run)
         else:
             UKGE("ukge-rect", **settings).fit(dataset, out=run, reference=data)
         os._exit(0)

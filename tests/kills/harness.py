@@ -4,13 +4,15 @@ Commands run in forks of one process that has imported everything, with `interpo
 is one operation: the process ends there (a write is half done), or the disk is full from there on. Then the command is
 given again as a user would, and what it leaves must be what an undisturbed run leaves, and nothing beside it.
 
-    python tests/kills/harness.py            every point of every command, as `make kills` does
-    python tests/kills/harness.py train tune     of some commands
+    python tests/kills/harness.py                     every point of every command, as `make kills` does
+    python tests/kills/harness.py train --every 10    some points of one
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
+import itertools
 import json
 import os
 import shutil
@@ -107,6 +109,8 @@ def of_prepared(here: Path) -> object:
     return sorted(dataset.entities), {part: sorted(graph) for part, graph in dataset.parts.items()}
 
 
+GIVEN = {"old": [*TRAIN, "--seed", "7"], "run": TRAIN, "judged": EVIDENCE, "prepared": PREPARE}
+"""What commands are given to work on, and how it is made."""
 RESUME = ["train", "--resume", "{here}/run", "--quiet"]
 RANK = ["predict", "{here}/run", "{given}/candidates.tsv", "--out", "{here}/asked.tsv"]
 COMMANDS: dict[str, Command] = {
@@ -209,29 +213,33 @@ class Harness:
         (self.given / "parquet").mkdir()
         write(graph, self.given / "parquet" / "facts.parquet")
         write(graph[:20], self.given / "candidates.tsv")
-        self._made([*TRAIN[:-1], "--seed", "7"], "run", "old")
-        self._made(TRAIN, "run", "run")
-        shutil.copytree(self.given / "run", self.given / "judged")
-        self._made([word.replace("{here}/run", "{given}/judged") for word in EVIDENCE], None, None)
-        self._made(PREPARE, "prepared", "prepared")
 
-    def _made(self, words: Sequence[str], name: str | None, given: str | None) -> None:
-        here = self._fresh("given-here", {})
-        ended = self.server.run(self._words(words, here), here)
-        if ended.code != 0:
-            raise RuntimeError(f"{words}: {ended.said}")
-        if name is not None and given is not None:
-            (here / name).rename(self.given / given)
+    def _need(self, given: str) -> Path:
+        """Return what is given to a command, made by commands when it is first needed."""
+        place = self.given / given
+        if not place.exists():
+            here, words = self.place / "making", GIVEN[given]
+            shutil.rmtree(here, ignore_errors=True)
+            here.mkdir()
+            if given == "judged":
+                shutil.copytree(self._need("run"), here / "run")
+            ended = self.server.run(self._words(words, here), here)
+            if ended.code != 0:
+                raise RuntimeError(f"{words}: {ended.said}")
+            next(path for path in here.iterdir()).rename(place)
+        return place
 
     def _fresh(self, name: str, given: Mapping[str, str]) -> Path:
         here = self.place / name
         shutil.rmtree(here, ignore_errors=True)
         here.mkdir()
         for target, source in given.items():
-            shutil.copytree(self.given / source, here / target)
+            shutil.copytree(self._need(source), here / target)
         return here
 
     def _words(self, words: Sequence[str], here: Path) -> list[str]:
+        if "{given}/judged" in words:
+            self._need("judged")
         return [word.format(here=here, given=self.given) for word in words]
 
     def expected(self, name: str) -> tuple[object, int]:
@@ -249,7 +257,12 @@ class Harness:
         return self.server.run(self._words(COMMANDS[name].words, here), here)
 
     def fault(self, name: str, at: int, kind: str = KILLED) -> Fault | None:
-        """Disturb a command at one operation, give it again, and return what is wrong then."""
+        """Disturb a command at one operation, or give it on a disk of so many kilobytes; then give it again.
+
+        Returns what is wrong then.
+        """
+        if kind == SMALL:
+            return self._on_a_small_disk(name, at)
         command, (expected, _) = COMMANDS[name], self.expected(name)
         here = self._fresh("point", command.given)
         first = self.server.run(self._words(command.words, here), here, at, full=kind == FULL)
@@ -259,7 +272,7 @@ class Harness:
             return Fault(name, kind, at, f"said of the full disk (exit code {first.code}): {first.said[-800:]}")
         return self.after(name, at, kind, here, expected)
 
-    def on_a_small_disk(self, name: str, kilobytes: int) -> Fault | None:
+    def _on_a_small_disk(self, name: str, kilobytes: int) -> Fault | None:
         """Give a command on a disk with so much room, make room, give it again, and return what is wrong then."""
         expected, _ = self.expected(name)
         disk = self.place / "disk"
@@ -269,7 +282,7 @@ class Harness:
             here = disk / "here"
             here.mkdir()
             for target, source in COMMANDS[name].given.items():
-                shutil.copytree(self.given / source, here / target)
+                shutil.copytree(self._need(source), here / target)
             used = sum(file.lstat().st_blocks // 2 for file in disk.rglob("*"))
             _mount("-o", f"remount,size={used + kilobytes}k", str(disk))
             first = self.run(name, here)
@@ -328,28 +341,29 @@ class Row:
         return f"{self.command:24}{self.kind:12}{self.points:8}{self.points - len(self.faults):13}{dead:11}"
 
 
-def main(chosen: Sequence[str]) -> int:
-    """Try every point of the chosen commands, print the table, and return how many faults there were."""
+def main(chosen: Sequence[str], every: int, kinds: Sequence[str]) -> int:
+    """Try every point of the chosen commands, or each of so many, print the table, and return the number of faults."""
     rows = []
-    disks = SIZES if small_disks_can_be_made() else []
-    if not disks:
+    if SMALL in kinds and not small_disks_can_be_made():
         sys.stderr.write("small disks are left out: only root can mount one\n")
+        kinds = [kind for kind in kinds if kind != SMALL]
     with tempfile.TemporaryDirectory(prefix="ukge-kills-") as place, Harness.at(Path(place)) as harness:
-        for name in chosen or COMMANDS:
-            points = range(1, harness.expected(name)[1] + 1)
-            tried: list[tuple[str, list[Fault | None]]] = [
-                (KILLED, [harness.fault(name, at, KILLED) for at in points]),
-                (FULL, [harness.fault(name, at, FULL) for at in points]),
-                (SMALL, [harness.on_a_small_disk(name, size) for size in disks]),
-            ]
-            for kind, found in tried:
-                row = Row(name, kind, len(found), [fault for fault in found if fault is not None])
-                rows.append(row)
-                sys.stderr.write("".join(f"{line}\n" for line in (*row.faults[:5], row)))
+        for kind, name in itertools.product(kinds, chosen):
+            points = SIZES if kind == SMALL else range(1, harness.expected(name)[1] + 1, every)
+            found = [harness.fault(name, at, kind) for at in points]
+            row = Row(name, kind, len(found), [fault for fault in found if fault is not None])
+            rows.append(row)
+            sys.stderr.write("".join(f"{line}\n" for line in (*row.faults[:5], row)))
+            sys.stderr.flush()
     head = f"{'command':24}{'fault':12}{'points':>8}{'same result':>13}{'dead ends':>11}"
     sys.stdout.write("".join(f"{line}\n" for line in (head, *rows)))
     return sum(len(row.faults) for row in rows)
 
 
 if __name__ == "__main__":
-    sys.exit(min(1, main(sys.argv[1:])))
+    parser = argparse.ArgumentParser(description="A kill, or a full disk, at every file operation of long commands.")
+    parser.add_argument("commands", nargs="*", help=f"Some of: {', '.join(COMMANDS)}")
+    parser.add_argument("--every", type=int, default=1, help="Try every so many-th operation.")
+    parser.add_argument("--fault", action="append", choices=(KILLED, FULL, SMALL), help="All if not given.")
+    given = parser.parse_args()
+    sys.exit(min(1, main(given.commands or list(COMMANDS), given.every, given.fault or (KILLED, FULL, SMALL))))

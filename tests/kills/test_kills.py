@@ -7,10 +7,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.kills.harness import COMMANDS, FULL, KILLED, Harness, small_disks_can_be_made
+from tests.kills.harness import FULL, KILLED, SMALL, Harness, small_disks_can_be_made
 
-SHARES = (0.3, 0.97)
-"""Where in a command's operations it is killed: while it makes its directory, and at its end."""
+POINTS = {
+    "train": ((KILLED, 0.3), (KILLED, 0.97), (FULL, 0.5)),
+    "train --force": ((KILLED, 0.6),),
+    "tune": ((KILLED, 0.6),),
+    "data prepare": ((KILLED, 0.7), (FULL, 0.4)),
+    "evidence fit": ((KILLED, 0.7),),
+}
+"""Where in a command's operations what happens to it."""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="file operations are watched on Linux alone")
@@ -18,11 +24,10 @@ SHARES = (0.3, 0.97)
 def test_commands_that_are_disturbed_end_as_if_they_had_not_been(tmp_path: Path) -> None:
     faults = []
     with Harness.at(tmp_path) as harness:
-        for name in COMMANDS:
+        for name, points in POINTS.items():
             _, operations = harness.expected(name)
-            assert operations > 3, name
-            faults += [harness.fault(name, max(1, int(share * operations)), KILLED) for share in SHARES]
-            faults.append(harness.fault(name, operations // 2, FULL))
+            assert operations > 20, name
+            faults += [harness.fault(name, int(share * operations), kind) for kind, share in points]
         if small_disks_can_be_made():
-            faults += [harness.on_a_small_disk("train", 100), harness.on_a_small_disk("data prepare", 24)]
+            faults.append(harness.fault("train", 100, SMALL))
     assert [str(fault) for fault in faults if fault is not None] == []
