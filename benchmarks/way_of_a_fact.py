@@ -40,7 +40,7 @@ BESIDE = (
 """What works beside the way: nothing below one of these in the stack counts."""
 
 
-def carries(value: Any, depth: int = 4) -> bool:
+def carries(value: Any, depth: int = 4) -> bool:  # noqa: PLR0911 — one line per kind of value
     """Return whether a value is, or holds, facts, names of the fact or arrays."""
     import numpy as np
 
@@ -70,7 +70,7 @@ def _names(slots: Any) -> list[str]:
 
 def module_of(frame: FrameType) -> str | None:
     """Return the module of ukge that a frame runs, None for any other code and for imports."""
-    file, _, own = frame.f_code.co_filename.partition("/src/ukge/")
+    _, _, own = frame.f_code.co_filename.partition("/src/ukge/")
     return own if own and frame.f_code.co_name != "<module>" else None
 
 

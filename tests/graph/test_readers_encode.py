@@ -14,15 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ukge.errors import DataError
-from ukge.graph.checks import Where
-from ukge.graph.encode import BlockEncoder, encode_by_arrow, encode_by_table, encode_names
+from ukge.graph.columns import Where
 from ukge.graph.name_table import NameTable
 from ukge.graph.readers import read
 from ukge.graph.readers.delimited import parse_table, read_tsv
 from ukge.graph.readers.diagnosis import diagnose
 from ukge.graph.readers.layout import Field, Layout
 from ukge.graph.readers.parsed import Parsed, Request
-from ukge.graph.vocabulary import Vocabulary
+from ukge.graph.vocabulary import BlockEncoder, Vocabulary, encode_by_arrow, encode_by_table, encode_names
 
 LENGTHS = st.sampled_from([0, 1, 7, 8, 9, 15, 16, 17, 23, 24, 25, 31, 32, 33, 40, 100])
 ENDINGS = st.sampled_from(["", "x", "y", "é"])
@@ -102,8 +101,8 @@ def test_long_names_that_share_hash_and_ends_stay_apart(monkeypatch: pytest.Monk
 
 def test_large_inputs_take_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[str] = []
-    monkeypatch.setattr("ukge.graph.encode.LARGE", 3)
-    monkeypatch.setattr("ukge.graph.encode.encode_by_table", lambda columns: taken.append("table"))
+    monkeypatch.setattr("ukge.graph.vocabulary.LARGE", 3)
+    monkeypatch.setattr("ukge.graph.vocabulary.encode_by_table", lambda columns: taken.append("table"))
     encode_names([pa.array(["a", "b"])])
     encode_names([pa.array(["a", "b"]), pa.array(["c"])])
     assert taken == ["table"]

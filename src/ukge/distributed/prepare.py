@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from ukge.errors import SHOWN, ConfigError, DataError, Problem
-from ukge.graph.checks import CONFIDENCE_HINT, NAME_HINT
+from ukge.graph.columns import CONFIDENCE_HINT, NAME_HINT
 from ukge.graph.partitioned import Prepared, is_prepared, open_prepared, write_note
 from ukge.graph.readers.layout import ColumnMap, assign_roles
 from ukge.logic.engine import Engine, using

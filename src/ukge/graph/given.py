@@ -12,8 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ukge.errors import ConfigError, DataError, KindError, UkgeWarning
-from ukge.graph.checks import NOWHERE, Where
-from ukge.graph.columns import Confidences, Names, confidence_column, names_column
+from ukge.graph.columns import NOWHERE, Confidences, Names, Where, confidence_column, names_column
 from ukge.graph.fact import TRIPLE, Fact, rows_of
 from ukge.graph.formats import is_from
 from ukge.graph.uncertain import UncertainGraph

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ukge.errors import ConfigError, DataError, as_written
-from ukge.graph.checks import NOWHERE, refuse_rows
+from ukge.graph.columns import NOWHERE, refuse_rows
 from ukge.graph.uncertain import UncertainGraph
 from ukge.registry import Registry
 

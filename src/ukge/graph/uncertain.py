@@ -11,9 +11,11 @@ import pyarrow as pa
 
 from ukge.errors import DataError
 from ukge.graph.arrow import to_numpy
-from ukge.graph.checks import NOWHERE, Where, check_confidence
 from ukge.graph.columns import (
+    NOWHERE,
     Confidences,
+    Where,
+    check_confidence,
     confidence_column,
     encode_column_names,
     fact_table,

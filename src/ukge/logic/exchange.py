@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ukge.errors import RuleError
-from ukge.graph.checks import as_number
+from ukge.graph.columns import as_number
 from ukge.logic.measures import ScoredRule
 from ukge.logic.rules import Atom, Rule
 from ukge.logic.syntax import parse_rule, parse_rules, read_text, write_rules, write_text

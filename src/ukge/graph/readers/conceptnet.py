@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.json
 
 from ukge.errors import ConfigError
-from ukge.graph.checks import Findings, Where, bad_confidences, refuse_rows
+from ukge.graph.columns import Findings, Where, bad_confidences, refuse_rows
 from ukge.graph.formats import Format, readers
 from ukge.graph.readers.delimited import parse_blocks, where_in
 from ukge.graph.readers.diagnosis import diagnose

@@ -24,9 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from ukge.errors import ConfigError, DataError, Problem
-from ukge.graph.checks import NAME_HINT, Where, empty_names
-from ukge.graph.columns import confidence_column
-from ukge.graph.encode import BlockEncoder, unwritten
+from ukge.graph.columns import NAME_HINT, Where, confidence_column, empty_names
 from ukge.graph.files import TooLongError, compression_of, open_lines
 from ukge.graph.formats import Format, readers
 from ukge.graph.readers.diagnosis import diagnose, first_record, lines_of
@@ -43,7 +41,7 @@ from ukge.graph.readers.layout import (
     is_header,
 )
 from ukge.graph.readers.parsed import Parsed, Request, one_relation
-from ukge.graph.vocabulary import Vocabulary
+from ukge.graph.vocabulary import BlockEncoder, Vocabulary, unwritten
 
 SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " ", "bar": "|"}
 """Names of delimiters that are hard to type, and so may be given by name."""

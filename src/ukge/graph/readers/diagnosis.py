@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ukge.errors import DataError, Problem
-from ukge.graph.checks import CONFIDENCE_HINT, NAME_HINT, UTF8_HINT, Findings, Rows, as_number, confidence_problem
+from ukge.graph.columns import CONFIDENCE_HINT, NAME_HINT, UTF8_HINT, Findings, Rows, as_number, confidence_problem
 from ukge.graph.files import DAMAGED_HINT, LONGEST, TOO_LONG, TooLongError, damaged, open_text
 from ukge.graph.readers.layout import COMMA_HINT, HEADER_HINT, Field, Layout
 

@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ukge.errors import DataError
-from ukge.graph.checks import NAME_HINT, Where, refuse_rows
-from ukge.graph.columns import Confidences, Names, confidence_column, names_column
+from ukge.graph.columns import NAME_HINT, Confidences, Names, Where, confidence_column, names_column, refuse_rows
 from ukge.graph.fact import TRIPLE
 from ukge.graph.files import CHECKSUMS, checksum
 from ukge.graph.formats import Format, is_from, readers

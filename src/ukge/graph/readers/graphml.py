@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ukge.graph.checks import Findings, Where, as_number
-from ukge.graph.columns import names_column
+from ukge.graph.columns import Findings, Where, as_number, names_column
 from ukge.graph.files import DAMAGED_HINT, damaged, open_bytes
 from ukge.graph.formats import Format, readers
 from ukge.graph.readers.layout import FACTS, RECOGNISED, ColumnMap, edge_attributes

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import DataError
-from ukge.graph.checks import UTF8_HINT, Findings, Where, as_number
+from ukge.graph.columns import UTF8_HINT, Findings, Where, as_number
 from ukge.graph.fact import TRIPLE
 from ukge.graph.files import DAMAGED_HINT, LONGEST, TOO_LONG, TooLongError, damaged, open_text
 from ukge.graph.formats import Format, readers

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ukge.errors import ConfigError, DataError
-from ukge.graph.checks import as_number
+from ukge.graph.columns import as_number
 from ukge.graph.fact import REQUIRED
 from ukge.graph.vocabulary import Vocabulary
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ukge.errors import DataError
-from ukge.graph.checks import Findings, Where, as_number
+from ukge.graph.columns import Findings, Where, as_number
 from ukge.graph.formats import Format, readers
 from ukge.graph.readers.layout import FACTS, ColumnMap, edge_attributes
 from ukge.graph.readers.parsed import Parsed, Request, one_relation

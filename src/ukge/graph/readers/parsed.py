@@ -11,8 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ukge.errors import DataError, as_written
-from ukge.graph.checks import Where, check_confidence, refuse_rows
-from ukge.graph.columns import encode_column_names, fact_table, names_column
+from ukge.graph.columns import Where, check_confidence, encode_column_names, fact_table, names_column, refuse_rows
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
 

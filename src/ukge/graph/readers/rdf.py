@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ukge.errors import ConfigError, DataError
-from ukge.graph.checks import Findings, Where, as_number
+from ukge.graph.columns import Findings, Where, as_number
 from ukge.graph.files import DAMAGED_HINT, LONGEST, damaged, extension_of, open_bytes
 from ukge.graph.formats import Format, readers
 from ukge.graph.iris import BASE, RDF, SOURCE, holds_confidence, name_of, pyoxigraph

@@ -17,8 +17,7 @@ import pyarrow as pa
 
 from ukge.errors import DataError
 from ukge.graph.arrow import from_names
-from ukge.graph.checks import Where, check_confidence, check_names
-from ukge.graph.columns import single
+from ukge.graph.columns import Where, check_confidence, check_names, single
 from ukge.graph.fact import TRIPLE
 from ukge.graph.files import check_file
 from ukge.graph.formats import check_options, format_of_file, readers

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ukge.errors import ConfigError, DataError
-from ukge.graph.checks import Where
+from ukge.graph.columns import Where
 from ukge.graph.formats import Format, readers
 from ukge.graph.readers.delimited import parse_table, where_in
 from ukge.graph.readers.diagnosis import diagnose, first_record

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ukge.graph.checks import NAME_HINT, UTF8_HINT, Findings
+from ukge.graph.columns import NAME_HINT, UTF8_HINT, Findings
 from ukge.graph.files import check_file
 from ukge.graph.readers.diagnosis import not_utf8, raw_text, records
 from ukge.graph.vocabulary import Vocabulary
