@@ -53,8 +53,9 @@ contracts: install
 dependencies: install
 	$(BIN)/deptry src
 
+# Each worker begins with one half, so that what a folder prepares is prepared once, and helps the other at the end.
 unit: install
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 # Hostile inputs for every reader and rule syntax; findings are kept in tests/fuzz/corpus and tried again by the tests.
 MINUTES ?= 30

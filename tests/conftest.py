@@ -8,6 +8,14 @@ from pathlib import Path
 import pytest
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Under xdist, let workers compile each kernel once."""
+    if hasattr(config, "workerinput"):
+        from tests.compiling import compile_once
+
+        compile_once()
+
+
 @pytest.fixture(scope="session")
 def benchmark_data() -> Path:
     """The directory of the benchmark graphs, named by UKGE_DATA; tests that need it skip where it is missing."""
