@@ -26,7 +26,16 @@ FLAGS = {"scale": "normalise", "overwrite": "force", "directory": "out"}
 """Arguments whose flag has another name."""
 
 OPTIONS = frozenset(
-    {"base", "confidence_predicate", "default_confidence", "name", "names", "per_channel", "source_predicate"}
+    {
+        "base",
+        "confidence_predicate",
+        "default_confidence",
+        "name",
+        "names",
+        "per_channel",
+        "source_predicate",
+        "spreadsheet_safe",
+    }
     | {"sources", "syntax"}
 )
 """Arguments of single formats, which have no flag of their own: they are given as --option NAME=VALUE."""

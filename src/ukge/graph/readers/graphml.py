@@ -162,7 +162,7 @@ class _Document:
         if element.tag in ("data", "default"):
             self._text.append(text)
         elif element.tag in ("graphml", "graph", "node", "edge") and text.strip():
-            hint = "Values stand in <data key=…>."
+            hint = "Values stand in <data>, with their key."
             self._complain(f"text in <{element.tag}> that belongs to no data", element, text.strip(), hint)
 
     def _key(self, element: _Element) -> None:
@@ -185,7 +185,7 @@ class _Document:
             return
         key = element.attributes.get("key")
         if key is None or key not in self._keys:
-            hint = 'Declare it: <key id="…" for="edge" attr.name="…"/>.'
+            hint = "Declare it in a <key> of edges."
             self._complain("data of a key that is not declared", element, key, hint)
         elif key in owner.data:
             self._complain("data is given twice", element, self._keys[key][1], "Say every value once.")
