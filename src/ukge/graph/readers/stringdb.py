@@ -125,6 +125,11 @@ def _layout(path: Path) -> Layout:
     missing = [name for name in ("protein1", "protein2", "combined_score") if name not in names]
     if missing:
         raise DataError(f"the header has no column {', '.join(missing)}", source=str(path), hint=_HINT)
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if repeated:
+        raise DataError(
+            f"two columns are named {repeated[0]!r}", source=str(path), hint="Rename or remove one of them."
+        )
     fields = tuple(
         Field(name, at, "name", header[at])
         if name in ("protein1", "protein2")
