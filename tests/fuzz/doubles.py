@@ -1,4 +1,4 @@
-"""Plain readers of TSV, CSV and JSON Lines, written apart from ours: what ours accepts must be what these read."""
+"""Plain readers of tables, JSON Lines and AnyBURL, written apart from ours: what ours accepts is what these read."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ class UnknownError(Exception):
 
 
 def tsv(data: bytes) -> list[Fact]:
-    lines = re.split("\r\n|\r|\n", _text(data))
-    return _facts([line.split("\t") for line in lines if line])
+    return _facts([line.split("\t") for line in lines_of(data) if line])
 
 
 def delimited_by_commas(data: bytes) -> list[Fact]:
     try:
-        rows = list(csv.reader(io.StringIO(_text(data), newline=""), strict=True))
+        rows = list(csv.reader(io.StringIO(text_of(data), newline=""), strict=True))
     except csv.Error:
         raise UnknownError from None  # quotes where RFC 4180 has none
     return _facts([row for row in rows if row], comma=True)
@@ -38,11 +37,11 @@ def delimited_by_commas(data: bytes) -> list[Fact]:
 
 def json_lines(data: bytes) -> list[Fact]:
     facts = []
-    for line in re.split("\r\n|\r|\n", _text(data)):
+    for line in lines_of(data):
         if not line.strip():
             continue
         try:
-            value = json.loads(line, object_pairs_hook=_pairs)
+            value = json.loads(line, object_pairs_hook=no_pairs_twice)
         except (ValueError, RecursionError):
             raise MalformedError from None
         if isinstance(value, list):
@@ -55,14 +54,14 @@ def json_lines(data: bytes) -> list[Fact]:
             row = [value.get(name) for name in PLAIN]
         else:
             raise MalformedError
-        facts.append(_fact([str(x) if type(x) is int and at < 3 else x for at, x in enumerate(row)]))
+        facts.append(fact_of([str(x) if type(x) is int and at < 3 else x for at, x in enumerate(row)]))
     return facts
 
 
 def anyburl(data: bytes) -> list[int]:
     """Return how many atoms the body of each rule has."""
     found = []
-    for line in _text(data).split("\n"):
+    for line in text_of(data).split("\n"):
         if line.strip():
             whole = ANYBURL_LINE.fullmatch(line.strip())
             if whole is None:
@@ -71,13 +70,17 @@ def anyburl(data: bytes) -> list[int]:
     return found
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def no_pairs_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len({name for name, _ in pairs}) < len(pairs):
         raise MalformedError
     return dict(pairs)
 
 
-def _text(data: bytes) -> str:
+def lines_of(data: bytes) -> list[str]:
+    return re.split("\r\n|\r|\n", text_of(data))
+
+
+def text_of(data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -96,10 +99,10 @@ def _facts(rows: list[list[str]], *, comma: bool = False) -> list[Fact]:
         raise MalformedError  # decimal commas
     if any(len(row) != len(rows[0]) for row in rows) or (rows and len(rows[0]) not in (4, 5)):
         raise MalformedError
-    return [_fact(row) for row in rows]
+    return [fact_of(row) for row in rows]
 
 
-def _fact(row: list[Any]) -> Fact:
+def fact_of(row: list[Any]) -> Fact:
     head, relation, tail, confidence = row[:4]
     source = row[4] if len(row) > 4 else None
     if not all(isinstance(name, str) and name.strip() for name in (head, relation, tail)):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 ACCEPTED, REFUSED, UNCAUGHT, MISREAD = "accepted", "refused", "uncaught", "misread"
+UNCHECKED = "unchecked"
+"""Read, and nothing can say whether that is right: there is no other reader, or it does not know this form."""
 
 
 @dataclass(frozen=True)

@@ -21,27 +21,32 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tests.fuzz.outcomes import MISREAD, UNCAUGHT
-from tests.fuzz.targets import FOUND, Target, targets
+from tests.fuzz.outcomes import MISREAD, UNCAUGHT, UNCHECKED
+from tests.fuzz.targets import FOUND, targets
 
 MEMORY = 6 << 30
 SECONDS = 20  # of an input
 BATCH = 1500
-KINDS = ("accepted", "refused", UNCAUGHT, MISREAD)
+LONGEST = 60.0  # seconds of a batch
+KINDS = {"accepted": 10, UNCHECKED: 11, "refused": 9, UNCAUGHT: 10, MISREAD: 9}
+"""What is counted, and the width of its column."""
 
 
-def worker(name: str, seed: int, inputs: int, work: Path) -> None:
-    """Try so many inputs of one target; tell how far one got after each, for the case that the next is the last."""
+def worker(name: str, seed: int, seconds: float, work: Path) -> None:
+    """Try inputs of one target for so long; tell how far one got, for the case that the next is the last."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a hang ends the process
     target = next(one for one in targets(work) if one.name == name)
-    target.prepare(work)
+    target.prepare(work.parent)  # what takes long to make is made once for all processes
     draw = random.Random(seed)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     counts: Counter[str] = Counter()
     findings: list[tuple[str, str]] = []
     status = work / "status.json"
-    for number in range(inputs if isinstance(target, Target) else inputs // 10):
+    end = time.monotonic() + seconds
+    for number in range(BATCH):
+        if time.monotonic() > end:
+            break
         extension, data, plain = target.inputs(draw)
         path = work / f"input.{extension}"
         path.write_bytes(data)
@@ -70,11 +75,11 @@ def keep(name: str, path: Path) -> Path:
     return kept
 
 
-def batch(name: str, seed: int, inputs: int) -> dict[str, Any]:
+def batch(name: str, seed: int, seconds: float, home: Path) -> dict[str, Any]:
     """Run a worker, and take what it leaves behind."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=home) as folder:
         work = Path(folder)
-        command = [sys.executable, "-m", "tests.fuzz.run", "--worker", name, str(seed), str(inputs), folder]
+        command = [sys.executable, "-m", "tests.fuzz.run", "--worker", name, str(seed), str(seconds), folder]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
         status = work / "status.json"
         result: dict[str, Any] = {"counts": {}, "findings": [], "grown": 0}
@@ -97,38 +102,39 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="targets whose name contains this")
-    parser.add_argument("--worker", nargs=4, metavar=("TARGET", "SEED", "INPUTS", "FOLDER"), help=argparse.SUPPRESS)
+    parser.add_argument("--worker", nargs=4, metavar=("TARGET", "SEED", "SECONDS", "FOLDER"), help=argparse.SUPPRESS)
     said = parser.parse_args()
     if said.worker:
-        name, seed, inputs, folder = said.worker
-        worker(name, int(seed), int(inputs), Path(folder))
+        name, seed, seconds, folder = said.worker
+        worker(name, int(seed), float(seconds), Path(folder))
         return 0
     with tempfile.TemporaryDirectory() as folder:
-        names = [target.name for target in targets(Path(folder)) if said.only in target.name]
-    totals: dict[str, Counter[str]] = {name: Counter() for name in names}
-    grown: Counter[str] = Counter()
-    end = time.monotonic() + 60 * said.minutes
-    turn = 0
-    while turn < len(names) or time.monotonic() < end:
-        name = names[turn % len(names)]
-        result = batch(name, said.seed + turn, BATCH)
-        totals[name].update(result["counts"])
-        grown[name] = max(grown[name], result["grown"])
-        for why, kept in result["findings"]:
-            print(f"FOUND {name}: {why}\n  {kept}", flush=True)
-        turn += 1
+        home = Path(folder)
+        names = [target.name for target in targets(home) if said.only in target.name]
+        totals: dict[str, Counter[str]] = {name: Counter() for name in names}
+        grown: Counter[str] = Counter()
+        end = time.monotonic() + 60 * said.minutes
+        turn = 0
+        while turn < len(names) or time.monotonic() < end:
+            name = names[turn % len(names)]
+            result = batch(name, said.seed + turn, min(LONGEST, 60 * said.minutes / len(names)), home)
+            totals[name].update(result["counts"])
+            grown[name] = max(grown[name], result["grown"])
+            for why, kept in result["findings"]:
+                print(f"FOUND {name}: {why}\n  {kept}", flush=True)
+            turn += 1
     return told(totals, grown)
 
 
 def told(totals: dict[str, Counter[str]], grown: Counter[str]) -> int:
     """Print the table; return 1 if there is anything to mend."""
-    print(f"{'reader':<16}{'inputs':>9}{'accepted':>10}{'refused':>9}{'uncaught':>10}{'misread':>9}{'memory MB':>11}")
-    for name, counts in totals.items():
-        row = "".join(f"{counts[kind]:>{width},}" for kind, width in zip(KINDS, (10, 9, 10, 9), strict=True))
-        print(f"{name:<16}{sum(counts.values()):>9,}{row}{grown[name] // 1024:>11,}")
+    head = "".join(f"{kind:>{width}}" for kind, width in KINDS.items())
+    print(f"{'reader':<16}{'inputs':>9}{head}{'memory MB':>11}")
     every = sum(totals.values(), Counter())
-    row = "".join(f"{every[kind]:>{width},}" for kind, width in zip(KINDS, (10, 9, 10, 9), strict=True))
-    print(f"{'all':<16}{sum(every.values()):>9,}{row}{max(grown.values(), default=0) // 1024:>11,}")
+    for name, counts in {**totals, "all": every}.items():
+        row = "".join(f"{counts[kind]:>{width},}" for kind, width in KINDS.items())
+        most = max(grown.values(), default=0) if name == "all" else grown[name]
+        print(f"{name:<16}{sum(counts.values()):>9,}{row}{most // 1024:>11,}")
     return int(every[UNCAUGHT] + every[MISREAD] > 0)
 
 
