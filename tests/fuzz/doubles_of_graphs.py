@@ -226,6 +226,8 @@ def parquet(*seeds: bytes) -> Callable[[bytes], list[Fact]]:
 def _rows_of(data: bytes) -> list[Fact]:
     table = pq.read_table(io.BytesIO(data))
     names = ("head", "relation", "tail", "confidence", "source")
+    if table.column_names != list(names)[: table.num_columns]:
+        raise UnknownError  # then their order counts
     columns = [table[name].to_pylist() if name in table.column_names else [None] * len(table) for name in names]
     return list(zip(*columns, strict=True))
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, Field, FiniteFloat, ValidationError
+from pydantic import BaseModel, Field, FiniteFloat, ValidationError, model_validator
 
 from ukge._version import __version__
 from ukge.errors import RunError, UkgeError
@@ -32,6 +32,7 @@ from ukge.graph.index import FactIndex
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
 from ukge.logic.weights import Prior
+from ukge.models.links import links
 from ukge.models.parameters import Parameters
 from ukge.models.scorers import scorers
 from ukge.runs.directory import EVIDENCE, Run, read_names
@@ -158,6 +159,13 @@ class ModelNote(BaseModel):
     link: str
     learns_confidence: bool
     weights: str
+
+    @model_validator(mode="after")
+    def _is_known(self) -> ModelNote:
+        """Refuse names that nobody has: later, an error could not say whose they are."""
+        scorers.get(self.scorer)
+        links.get(self.link)
+        return self
 
 
 class Notes(BaseModel):

@@ -165,7 +165,8 @@ def assign_roles(
                 raise DataError(f"no column for the {role} among {shown}", source=source, hint=COLUMNS_HINT)
             roles[role] = place
     if len(set(roles.values())) < len(roles):
-        raise ConfigError(f"two roles share one column: {roles}", hint=COLUMNS_HINT)
+        file = "" if source is None else f"{source}: "
+        raise ConfigError(f"{file}two roles share one column: {roles}", hint=COLUMNS_HINT)
     return roles
 
 
