@@ -46,8 +46,8 @@ def rank_with_ukge(data: str, weights: str, _batch: int, _facts: int) -> dict[st
     from ukge.graph.queries import SIDES
     from ukge.models.links import links
     from ukge.models.model import Model
-    from ukge.models.parameters import Parameters
     from ukge.models.scorers import scorers
+    from ukge.models.tables import Parameters
 
     dataset = open_dataset(data)
     arrays = np.load(weights)

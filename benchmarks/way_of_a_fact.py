@@ -10,7 +10,6 @@ count: those that judge a training (validation, collapse, leaks), and those that
 
 from __future__ import annotations
 
-import atexit
 import json
 import random
 import subprocess
@@ -92,13 +91,9 @@ def watch(out: str, command: list[str]) -> None:
                     return
                 below = below.f_back
             seen.add(name)
+            Path(out).write_text(json.dumps(sorted(seen)), encoding="utf-8")
 
     from ukge.cli import main
-
-    @atexit.register
-    def save() -> None:
-        sys.setprofile(None)
-        Path(out).write_text(json.dumps(sorted(seen)), encoding="utf-8")
 
     sys.argv = ["ukge", *command]
     threading.setprofile(look)

@@ -10,9 +10,8 @@ from ukge.errors import ConfigError
 from ukge.models import tables
 from ukge.models.links import links
 from ukge.models.model import Model, init
-from ukge.models.parameters import Parameters
 from ukge.models.scorers import scorers
-from ukge.models.tables import ArrayTables, best
+from ukge.models.tables import ArrayTables, Parameters, best
 from ukge.models.tensors import TensorTables, resolve_device
 
 N_ENTITIES, N_RELATIONS = 30, 4

@@ -15,8 +15,8 @@ from ukge.learning.sampling import samplers
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.links import links
 from ukge.models.model import Model, init
-from ukge.models.parameters import Parameters, State
 from ukge.models.scorers import scorers
+from ukge.models.tables import Parameters, State
 from ukge.settings.config import Config, ObjectiveConfig
 
 N_ENTITIES, N_RELATIONS = 20, 3

@@ -23,7 +23,7 @@ from ukge.learning.train import EpochEvent, Trained, train
 from ukge.learning.tuning.search_spaces import Choices, Range, defaults_in, grid, space_for, spaces
 from ukge.learning.tuning.studies import TrialSummary, open_study
 from ukge.learning.tuning.tune import TuneResult, tune
-from ukge.models.parameters import Parameters
+from ukge.models.tables import Parameters
 from ukge.runs.learnt import Collapse
 from ukge.settings.config import Config, read_config
 from ukge.settings.variants import variant

@@ -11,8 +11,8 @@ from ukge.asking.rank import ExactSearch, Wanted
 from ukge.graph.queries import Side
 from ukge.models.links import links
 from ukge.models.model import Model
-from ukge.models.parameters import Parameters
 from ukge.models.scorers import scorers
+from ukge.models.tables import Parameters
 from ukge.serve.problems import TimeLimitError
 from ukge.serve.work import Deadline
 

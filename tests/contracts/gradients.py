@@ -15,8 +15,8 @@ from ukge.learning.engines.torch_engine import differentiate, facts_on, rules_on
 from ukge.learning.objective import Batch, build_objective
 from ukge.learning.sampling import PerFact
 from ukge.models.links import Link
-from ukge.models.parameters import Parameters
 from ukge.models.scorers import Scorer
+from ukge.models.tables import Parameters
 from ukge.models.tensors import to_tensor
 from ukge.settings.config import ObjectiveConfig
 

@@ -19,8 +19,8 @@ from ukge.logic.ground_rules import GroundRules
 from ukge.models.arrays import Array
 from ukge.models.links import links
 from ukge.models.model import init
-from ukge.models.parameters import Parameters
 from ukge.models.scorers import Scorer, TransE, scorers
+from ukge.models.tables import Parameters
 from ukge.settings.config import Config
 
 N_ENTITIES, N_RELATIONS, N_FACTS, DIM = 40, 5, 60, 8

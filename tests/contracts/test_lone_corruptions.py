@@ -10,8 +10,8 @@ from ukge.learning.engines.fused import FusedEngine
 from ukge.learning.engines.fused.records import Epoch
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.model import init
-from ukge.models.parameters import Parameters
 from ukge.models.scorers import scorers
+from ukge.models.tables import Parameters
 from ukge.settings.config import Config
 
 N_ENTITIES, N_RELATIONS, N_FACTS, DIM, NEGATIVES = 900, 4, 200, 20, 4

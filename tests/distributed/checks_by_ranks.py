@@ -27,8 +27,8 @@ from ukge.learning.engines.torch_optimisers import Gradient, optimisers
 from ukge.learning.objective import Batch, Weights, build_objective, score_batch
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.model import Model, as_model, init
-from ukge.models.parameters import Parameters
 from ukge.models.scorers import scorers
+from ukge.models.tables import Parameters
 from ukge.runs.directory import Progress
 from ukge.settings.config import Config
 

@@ -27,7 +27,7 @@ from ukge.logic.grounding import GroundingSettings, ground
 from ukge.logic.mining import MiningSettings, mine
 from ukge.logic.syntax import parse_rule
 from ukge.logic.weights import Prior
-from ukge.models.parameters import Parameters
+from ukge.models.tables import Parameters
 
 NO_RULES = PathRules(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), Prior(0.5, 1.0), 0.5)
 FACTS = [

@@ -16,7 +16,7 @@ from ukge.evidence.fold_in import fold_in, lessons_of, widened
 from ukge.graph.dataset import Dataset
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
-from ukge.models.parameters import Parameters
+from ukge.models.tables import Parameters
 
 
 def _world(scorer: str, link: str, n: int = 40, dim: int = 4) -> tuple[Backbone, UncertainGraph]:

@@ -36,8 +36,8 @@ from ukge.logic.rules import Rule
 from ukge.logic.syntax import parse_rule
 from ukge.logic.weights import Prior
 from ukge.models.links import links
-from ukge.models.parameters import Parameters
 from ukge.models.scorers import scorers
+from ukge.models.tables import Parameters
 from ukge.settings.config import Config
 
 Floats = npt.NDArray[np.float64]

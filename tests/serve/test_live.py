@@ -13,10 +13,9 @@ from tests.serve.small_run import make_run
 
 from ukge.asking.rank import Check, Found, Wanted
 from ukge.serve.app import create_app
-from ukge.serve.live import Live
 from ukge.serve.schema import RankQuery
 from ukge.serve.settings import Limits
-from ukge.serve.snapshot import Snapshot
+from ukge.serve.snapshot import Live, Snapshot
 
 
 @pytest.fixture(scope="module")

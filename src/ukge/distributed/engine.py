@@ -19,8 +19,8 @@ from ukge.learning.objective import Batch, Weights, score_batch
 from ukge.learning.sampling import epoch_generator, epoch_order
 from ukge.models.links import links
 from ukge.models.model import init_rest, normal_rows
-from ukge.models.parameters import Floats, State
 from ukge.models.scorers import scorers
+from ukge.models.tables import Floats, State
 from ukge.settings.config import Config
 
 REPLICATED = ("relation", "link")

@@ -14,7 +14,7 @@ from torch.distributed.checkpoint.metadata import MetadataIndex, TensorStorageMe
 
 from ukge.distributed.checkpoints import FOLDER, last_checkpoint
 from ukge.errors import RunError
-from ukge.models.parameters import Parameters
+from ukge.models.tables import Parameters
 from ukge.storage.arrays import Stream, map_arrays, save_arrays
 
 WEIGHTS = ("entity", "relation", "link")

@@ -12,7 +12,7 @@ from ukge.distributed.table import ShardedTables
 from ukge.evaluation.tasks import Predictor
 from ukge.learning.validation import Metric, metrics
 from ukge.models.model import Model
-from ukge.models.parameters import Parameters
+from ukge.models.tables import Parameters
 from ukge.runs.directory import Progress, Run
 
 

@@ -20,9 +20,8 @@ from torch.distributed.tensor import DTensor, Shard
 
 from ukge.distributed.world import World
 from ukge.errors import ConfigError
-from ukge.models.parameters import Ids
 from ukge.models.scorers import Scorer
-from ukge.models.tables import Questions
+from ukge.models.tables import Ids, Questions
 from ukge.models.tensors import TensorTables
 from ukge.settings.config import OptimiserConfig
 

@@ -20,8 +20,8 @@ from ukge.graph.queries import Places
 from ukge.graph.vocabulary import Ids
 from ukge.models.links import links
 from ukge.models.model import Model
-from ukge.models.parameters import Parameters
 from ukge.models.scorers import scorers
+from ukge.models.tables import Parameters
 from ukge.runs.directory import Run
 from ukge.runs.learnt import Learnt
 

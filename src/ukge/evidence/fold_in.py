@@ -26,8 +26,8 @@ from ukge.graph.queries import Floats
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.graph.vocabulary import Ids, Vocabulary
 from ukge.models.links import Link, Logistic, links
-from ukge.models.parameters import Parameters
 from ukge.models.scorers import Scorer, scorers
+from ukge.models.tables import Parameters
 
 if TYPE_CHECKING:
     from ukge.evidence.evidence import Evidence

@@ -33,8 +33,8 @@ from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
 from ukge.logic.weights import Prior
 from ukge.models.links import links
-from ukge.models.parameters import Parameters
 from ukge.models.scorers import scorers
+from ukge.models.tables import Parameters
 from ukge.runs.directory import EVIDENCE, Run, read_names
 from ukge.runs.facts import FILES, TRAIN, KeptFacts, keep_facts
 from ukge.storage.arrays import Arrays, StoredArrays, save_arrays

@@ -27,8 +27,7 @@ from ukge.graph.columns import (
     used_names,
 )
 from ukge.graph.fact import Fact, FactArrays, rows_of
-from ukge.graph.fingerprint import fingerprint
-from ukge.graph.keys import Keys, triple_keys
+from ukge.graph.keys import Keys, fingerprint, triple_keys
 from ukge.graph.selection import HINT, IdColumn, Names, chosen_rows, mask_of
 from ukge.graph.vocabulary import Ids, Vocabulary
 from ukge.html.card import card

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from ukge.graph.uncertain import UncertainGraph
 from ukge.models.links import links
 from ukge.models.model import Model
-from ukge.models.parameters import Floats, Parameters
 from ukge.models.scorers import scorers
+from ukge.models.tables import Floats, Parameters
 from ukge.runs.directory import Progress
 from ukge.runs.learnt import Collapse
 from ukge.settings.config import Config

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ukge.errors import DataError, RunError
 from ukge.logic.ground_rules import GroundRules
-from ukge.models.parameters import Floats, Parameters, State
+from ukge.models.tables import Floats, Parameters, State
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ukge.evaluation.tasks import Predictor
 from ukge.learning.engine import Engine
 from ukge.models.model import as_model
-from ukge.models.parameters import Parameters
+from ukge.models.tables import Parameters
 from ukge.runs.directory import Progress, Run
 from ukge.settings.config import Config
 

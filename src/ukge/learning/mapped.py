@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ukge.errors import ConfigError
 from ukge.learning.engine import Engine
 from ukge.learning.keepers import InMemory
-from ukge.models.parameters import Floats, Parameters
+from ukge.models.tables import Floats, Parameters
 from ukge.runs.directory import Progress, Run
 from ukge.settings.config import Config
 from ukge.storage.arrays import map_arrays

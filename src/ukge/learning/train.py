@@ -22,8 +22,8 @@ from ukge.learning.validation import Metric, Validation, metrics
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.links import links
 from ukge.models.model import init
-from ukge.models.parameters import Parameters, State
 from ukge.models.scorers import scorers
+from ukge.models.tables import Parameters, State
 from ukge.runs.directory import CHECKPOINT, Progress, Run
 from ukge.runs.learnt import Callback, EpochEvent, Trained
 from ukge.settings.config import Config

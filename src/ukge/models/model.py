@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.models.links import Identity, Link, links
-from ukge.models.parameters import Floats, Ids, Parameters, aligned_zeros
 from ukge.models.scorers import Scorer, scorers
-from ukge.models.tables import ArrayTables, Questions, Tables
+from ukge.models.tables import ArrayTables, Floats, Ids, Parameters, Questions, Tables, aligned_zeros
 from ukge.settings.config import Config
 
 BLOCK = 1 << 20

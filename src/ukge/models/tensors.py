@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 
 from ukge.errors import ConfigError
-from ukge.models.parameters import Ids, Parameters
 from ukge.models.scorers import Scorer
-from ukge.models.tables import Questions, Tables
+from ukge.models.tables import Ids, Parameters, Questions, Tables
 
 
 def resolve_device(name: str) -> torch.device:

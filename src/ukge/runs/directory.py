@@ -24,8 +24,8 @@ from ukge.graph.dataset import Dataset
 from ukge.graph.partitioned import is_prepared, open_prepared
 from ukge.graph.vocabulary import Vocabulary
 from ukge.logic.ground_rules import GroundRules
-from ukge.models.parameters import Parameters, State
 from ukge.models.scorers import scorers
+from ukge.models.tables import Parameters, State
 from ukge.runs import facts, manifest
 from ukge.runs.manifest import CONFIG, NAMES, RULES, TRACE, WEIGHTS, DataNote
 from ukge.settings.config import Config, read_config, to_toml

@@ -16,7 +16,7 @@ from ukge.graph.dataset import Dataset
 from ukge.graph.vocabulary import Vocabulary
 from ukge.html.pictures import curve
 from ukge.models.model import Model, as_model
-from ukge.models.parameters import Parameters
+from ukge.models.tables import Parameters
 from ukge.runs.directory import Run
 from ukge.runs.manifest import FINISHED, DataNote
 from ukge.settings.config import Config

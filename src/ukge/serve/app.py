@@ -15,11 +15,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ukge.serve.api import create_api
 from ukge.serve.guard import Guard
-from ukge.serve.live import Live
 from ukge.serve.problems import Problem
 from ukge.serve.service import Service
 from ukge.serve.settings import Access, Limits
-from ukge.serve.snapshot import Snapshot
+from ukge.serve.snapshot import Live, Snapshot
 from ukge.serve.work import Work
 
 WATCH_SECONDS = 2.0

@@ -21,12 +21,11 @@ from ukge.graph.fact import FactArrays
 from ukge.graph.queries import Places, Side
 from ukge.graph.vocabulary import Ids
 from ukge.serve import schema
-from ukge.serve.live import Live
 from ukge.serve.names import Match, category, label
 from ukge.serve.problems import NotReadyError, Problem, invalid
 from ukge.serve.rulebook import Rulebook
 from ukge.serve.settings import Limits
-from ukge.serve.snapshot import Snapshot, UnknownNameError
+from ukge.serve.snapshot import Live, Snapshot, UnknownNameError
 from ukge.serve.work import Deadline, Lazy, Work
 
 T = TypeVar("T")

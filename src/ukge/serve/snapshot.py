@@ -1,8 +1,13 @@
-"""One run as the service holds it: opened, checked, indexed. It never changes; a new run is a new snapshot."""
+"""One run as the service holds it: opened, checked, indexed. It never changes; a new run is a new snapshot, which is
+opened and checked beside the one that is served, then takes its place between two requests.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +17,7 @@ import numpy as np
 from ukge.asking.judges import negatives_like
 from ukge.asking.predictor import Predictor
 from ukge.asking.rank import ExactSearch, Searcher
-from ukge.errors import DataError
+from ukge.errors import DataError, UkgeError
 from ukge.evaluation.confidence import calibration, reliability
 from ukge.evidence.doubt import Doubt
 from ukge.graph.audit import Audit, audit
@@ -22,6 +27,7 @@ from ukge.graph.vocabulary import Ids
 from ukge.runs.directory import Run
 from ukge.runs.learnt import Learnt
 from ukge.serve import schema
+from ukge.serve.metrics import Metrics
 from ukge.serve.names import NameIndex
 from ukge.serve.rulebook import Rulebook
 from ukge.serve.work import Lazy, one_after_another
@@ -194,3 +200,71 @@ class UnknownNameError(DataError):
     def __init__(self, kind: str, name: str) -> None:
         self.kind, self.name = kind, name
         super().__init__(f"unknown {kind} {name!r}", hint="Names are compared exactly, case included.")
+
+
+log = logging.getLogger("ukge.serve")
+
+Signature = tuple[tuple[str, int, int, int], ...]
+
+WATCHED = ("manifest.json", "evidence/evidence.safetensors")
+
+
+class Live:
+    """Holds the current snapshot. Whoever answers a request takes it once and keeps it until the answer is out."""
+
+    def __init__(self, path: Path, open_run: Callable[[Path], Snapshot], metrics: Metrics | None = None) -> None:
+        self._path = path
+        self._open = open_run
+        self.metrics = metrics or Metrics()
+        self._signature = signature(path)
+        self.reloads = 0
+        self._one_at_a_time = asyncio.Lock()
+        self._take(open_run(path))
+
+    def _take(self, snapshot: Snapshot) -> None:
+        self.current = snapshot
+        self.loaded = datetime.now(UTC)
+        self.metrics.facts.set(len(snapshot.known))
+        self.metrics.entities.set(len(snapshot.entities))
+
+    async def reload(self) -> bool:
+        """Open the run again and serve it once all of it is prepared; return whether it is served.
+
+        If it is refused, the one that is served stays.
+        """
+        async with self._one_at_a_time:
+            self._signature = await asyncio.to_thread(signature, self._path)
+            try:
+                fresh = await asyncio.to_thread(self._open, self._path)
+                await asyncio.to_thread(fresh.prepare)
+            except (UkgeError, OSError, ValueError) as error:
+                self.metrics.reloads.labels("refused").inc()
+                log.warning("the new run is refused, the old one is still served: %s", error)
+                return False
+            self._take(fresh)
+            self.reloads += 1
+            self.metrics.reloads.labels("loaded").inc()
+            log.info("now serving the new run in %s", self._path)
+            return True
+
+    async def watch(self, every: float) -> None:
+        """Reload whenever the run directory changes, once it has stopped changing."""
+        before = self._signature
+        while True:
+            await asyncio.sleep(every)
+            now = await asyncio.to_thread(signature, self._path)
+            if now == before and now != self._signature and now:
+                await self.reload()
+            before = now
+
+
+def signature(path: Path) -> Signature:
+    """Return what tells one run from the next at the same path: which files its manifests are, and when written."""
+    told = []
+    for name in WATCHED:
+        try:
+            found = (path.resolve() / name).stat()
+        except OSError:
+            continue
+        told.append((name, found.st_ino, found.st_mtime_ns, found.st_size))
+    return tuple(told)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ukge.errors import ConfigError
 from ukge.learning.engine import Engine, TrainingData
-from ukge.models.parameters import Parameters
+from ukge.models.tables import Parameters
 from ukge.registry import Registry
 from ukge.settings.config import Config
 

@@ -21,8 +21,8 @@ from ukge.learning.engines.torch_engine import OnDevice
 from ukge.learning.engines.torch_optimisers import Gradient
 from ukge.learning.objective import log_total
 from ukge.learning.sampling import epoch_order
-from ukge.models.parameters import Parameters
 from ukge.models.scorers import Scorer
+from ukge.models.tables import Parameters
 from ukge.settings.config import Config
 
 

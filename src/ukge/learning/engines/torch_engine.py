@@ -16,8 +16,8 @@ from ukge.learning.objective import Batch, RuleBatch, Term, Weights, build_objec
 from ukge.learning.sampling import Facts, epoch_generator, epoch_order, rule_count, samplers
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.links import Link
-from ukge.models.parameters import Parameters, State
 from ukge.models.scorers import Scorer
+from ukge.models.tables import Parameters, State
 from ukge.models.tensors import resolve_device, to_tensor
 from ukge.settings.config import Config
 

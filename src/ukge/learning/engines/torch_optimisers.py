@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ukge.models.parameters import State
+from ukge.models.tables import State
 from ukge.registry import Registry
 from ukge.settings.config import OptimiserConfig
 

@@ -10,7 +10,8 @@ from nicegui.context import context
 
 from ukge.html.pictures import histogram, reliability
 from ukge.logic.syntax import parse_rule
-from ukge.serve import routes, schema
+from ukge.serve import schema
+from ukge.serve.api import listed
 from ukge.serve.explorer.parts import EntityField, markup, put, relation_options, url
 from ukge.serve.names import label
 from ukge.serve.service import Service
@@ -179,4 +180,4 @@ async def api(service: Service, _: PageArguments) -> None:
         f"from ukge.client import Client\n\ngraph = Client({base!r})\n"
         f"graph.rank({head!r}, {relation!r}, k=3).answers\ngraph.explain({head!r}, {relation!r}, {tail!r}).reasons"
     )
-    put("api.html", shell=shell, python=python, routes=routes.listed(service))
+    put("api.html", shell=shell, python=python, routes=listed(service))

@@ -36,8 +36,8 @@ from ukge.learning.engines.fused.records import (
     allocate,
 )
 from ukge.logic.ground_rules import GroundRules
-from ukge.models.parameters import Floats, Parameters, State, aligned_zeros
 from ukge.models.scorers import scorers
+from ukge.models.tables import Floats, Parameters, State, aligned_zeros
 from ukge.settings.config import Config
 
 LINKS = {"logistic": links.LOGISTIC_LINK, "rectifier": links.RECTIFIER_LINK, "identity": links.IDENTITY_LINK}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ukge.models.parameters import Floats, Parameters, aligned_zeros
+from ukge.models.tables import Floats, Parameters, aligned_zeros
 
 Code = tuple[int, ...]
 """A query or a comparator as a tuple of that length; see `ops`."""
