@@ -308,7 +308,9 @@ def test_names_that_look_like_markup_stay_text() -> None:
 
 def test_the_page_needs_nothing_from_outside(found: Audit) -> None:
     page = as_page(found)
-    assert "http" not in page
+    assert "http:" not in page
+    assert "https:" not in page
+    assert "src=" not in page
     assert "<script" not in page
     assert "prefers-color-scheme: dark" in page
     assert page.count("<svg") == page.count("</svg>") > 5

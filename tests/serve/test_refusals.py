@@ -319,7 +319,7 @@ def _unfinished(run: Path) -> None:
         (_edit("entities.parquet"), "does not match its checksum"),
         (_cut("weights.safetensors"), "does not match its checksum"),
         (_cut("manifest.json"), "is damaged"),
-        (_other_shape, "does not fit the run"),
+        (_other_shape, "has the shape"),
         (_not_finite, "not finite"),
         (_unfinished, "not finished"),
         (_edit("data/train.parquet"), "does not match its checksum"),

@@ -13,6 +13,7 @@ import ibis
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ukge.errors import ConfigError
 from ukge.graph.files import check_target
 from ukge.graph.uncertain import UncertainGraph
 from ukge.logic.engine import Engine, using
@@ -56,6 +57,8 @@ class GroundingSettings:
         check_strong(self.strong)
         check_number(int, "budget", self.budget, least=0, most=2**62)
         check_number(float, "min_body", self.min_body, least=0.0, most=1.0)
+        if self.min_body == 1.0:
+            raise ConfigError("‹min_body› must be below 1: no body is truer than that, so no ground rule would be left")
 
 
 ESTIMATING, COUNTING, WRITING = "estimating how many there are", "filling the rules", "writing the ground rules"

@@ -98,7 +98,8 @@ def _blocks(model: Model) -> Iterator[npt.NDArray[np.int64]]:
 def _built(folder: Path, digest: str, model: Model) -> Any:
     index = _empty(model)
     for ids in _blocks(model):
-        index.add(ids, model.tables.rows(ids))
+        # By one thread where that takes no time: equal weights give an equal index.
+        index.add(ids, model.tables.rows(ids), threads=1 if model.n_entities < ADDED_AT_ONCE else 0)
     try:
         folder.mkdir(exist_ok=True)
         with replacing_path(folder / "entities.usearch") as temporary:
