@@ -18,6 +18,7 @@ from ukge.asking import Predictor
 from ukge.evidence import EvidenceSettings
 from ukge.graph.uncertain import concat
 from ukge.serve.app import create_app
+from ukge.serve.settings import Limits
 
 
 @pytest.fixture(scope="module", params=["evidence", "model"])
@@ -44,7 +45,7 @@ def predictor(run: Path) -> Predictor:
 @pytest.fixture(scope="module")
 def http(run: Path) -> Iterator[TestClient]:
     """The run over HTTP."""
-    app, service = create_app(run, explorer=False)
+    app, service = create_app(run, explorer=False, limits=Limits(seconds=600))
     with TestClient(app) as client:
         service.snapshot.doubts.get()
         yield client
@@ -152,7 +153,7 @@ def test_a_triple_said_twice_has_one_confidence(tmp_path: Path) -> None:
     write(concat([dataset.whole(), again]), tmp_path / "facts.tsv")
     UKGE("ukge-logi", dim=8, epochs=1, engine="torch").fit(tmp_path / "facts.tsv", out=tmp_path / "run")
     predictor = Predictor.open(tmp_path / "run")
-    app, _ = create_app(tmp_path / "run", explorer=False)
+    app, _ = create_app(tmp_path / "run", explorer=False, limits=Limits(seconds=600))
     with TestClient(app) as client:
         served = client.get("/v1/confidence", params=dict(zip(("head", "relation", "tail"), fact[:3], strict=True)))
     mean = pytest.approx(fact.confidence / 2)

@@ -35,8 +35,8 @@ def snapshot(run: Path) -> Snapshot:
 
 @pytest.fixture(scope="session")
 def client(run: Path) -> Iterator[TestClient]:
-    """A client of the service, without explorer, with small limits."""
-    app, service = create_app(run, explorer=False, limits=Limits(facts=20, k=50, body_bytes=10_000))
+    """A client of the service, without explorer, with small limits, and time enough to compile on a busy machine."""
+    app, service = create_app(run, explorer=False, limits=Limits(facts=20, k=50, body_bytes=10_000, seconds=600))
     with TestClient(app, raise_server_exceptions=True) as asking:
         for later in (service.snapshot.rulebook, service.snapshot.doubts, service.snapshot.audit):
             later.get()

@@ -21,7 +21,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from ukge.serve.app import create_app
-from ukge.serve.settings import Access
+from ukge.serve.settings import Access, Limits
 
 CHECKS = [
     not_a_server_error,
@@ -57,7 +57,7 @@ EXAMPLES = settings(deadline=None, max_examples=20, suppress_health_check=list(H
 
 @pytest.fixture(scope="module")
 def served(run: Path) -> Iterator[Any]:
-    app, service = create_app(run, explorer=False, access=Access(any_host=True))
+    app, service = create_app(run, explorer=False, access=Access(any_host=True), limits=Limits(seconds=600))
     with TestClient(app):
         for later in (service.snapshot.rulebook, service.snapshot.doubts, service.snapshot.audit):
             later.get()

@@ -16,6 +16,7 @@ from ukge.evidence.ranking import linked_candidates
 from ukge.graph.queries import Queries
 from ukge.learning.estimator import UKGE
 from ukge.serve.app import create_app
+from ukge.serve.settings import Limits
 from ukge.serve.snapshot import Snapshot
 
 
@@ -33,7 +34,7 @@ def snapshot(judged: Path) -> Snapshot:
 
 @pytest.fixture(scope="module")
 def asking(judged: Path) -> Iterator[TestClient]:
-    app, service = create_app(judged, explorer=False)
+    app, service = create_app(judged, explorer=False, limits=Limits(seconds=600))
     with TestClient(app) as client:
         service.snapshot.doubts.get()
         yield client
