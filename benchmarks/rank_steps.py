@@ -69,7 +69,7 @@ def steps_of(world: World, n_entities: int, dim: int) -> DistributedEngine:
     import torch
 
     from ukge.distributed.engine import DistributedEngine
-    from ukge.learning.engine import TrainingData
+    from ukge.learning.data import TrainingData
     from ukge.settings.config import Config
 
     rng = np.random.default_rng(world.rank)

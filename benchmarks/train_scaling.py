@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ukge.learning.engine import TrainingData
+    from ukge.learning.data import TrainingData
 
 MOST_FALL = 2.0
 MOST_BYTES = 500_000_000
@@ -58,7 +58,7 @@ def synthetic(n_entities: int, n_facts: int, seed: int = 0) -> TrainingData:
     """Return random facts; made piece by piece, so that making them needs no memory to speak of."""
     import numpy as np
 
-    from ukge.learning.engine import TrainingData
+    from ukge.learning.data import TrainingData
 
     rng = np.random.default_rng(seed)
     by_rank = rng.permutation(n_entities).astype(np.int32)

@@ -69,7 +69,7 @@ def facts_file(directory: Path) -> tuple[Path, str]:
 
 def our_engine(name: str, ids: Any, confidence: Any) -> Epoch:
     """Return an epoch of one of our engines."""
-    from ukge.learning.engine import TrainingData
+    from ukge.learning.data import TrainingData
     from ukge.learning.engines import engines
     from ukge.models.model import init
     from ukge.models.scorers import scorers

@@ -8,7 +8,7 @@ import torch
 from scipy.stats import chisquare
 
 from ukge.errors import ConfigError
-from ukge.learning.engine import TrainingData
+from ukge.learning.data import TrainingData
 from ukge.learning.sampling import (
     Facts,
     Negatives,

@@ -18,8 +18,7 @@ from safetensors.numpy import load_file
 
 import ukge
 from ukge.errors import RunError
-from ukge.storage.arrays import StoredArrays, load_arrays, save_arrays
-from ukge.storage.expected import Expected, checked
+from ukge.storage.arrays import Expected, StoredArrays, checked, load_arrays, save_arrays
 from ukge.storage.files import Making, replacing, replacing_directory, replacing_path, write_atomically
 from ukge.storage.locks import alone
 

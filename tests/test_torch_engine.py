@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 from tests.contracts.gradients import loss_and_gradients
 
-from ukge.learning.engine import TrainingData
+from ukge.learning.data import TrainingData
 from ukge.learning.engines.torch_engine import TorchEngine
 from ukge.learning.engines.torch_optimisers import optimisers
 from ukge.learning.objective import losses

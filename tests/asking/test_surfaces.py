@@ -17,7 +17,7 @@ from ukge import UKGE, UncertainGraph, write
 from ukge.asking import Predictor
 from ukge.evidence import EvidenceSettings
 from ukge.graph.uncertain import concat
-from ukge.serve.app import create_app
+from ukge.serve.server import create_app
 from ukge.serve.settings import Limits
 
 

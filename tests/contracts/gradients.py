@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ukge.learning.engine import TrainingData
+from ukge.learning.data import TrainingData
 from ukge.learning.engines.fused import FusedEngine, optimisers
 from ukge.learning.engines.fused.records import Extent, Ints, Moments, Occurrences, Tables, allocate
 from ukge.learning.engines.torch_engine import differentiate, facts_on, rules_on

@@ -9,7 +9,7 @@ import pytest
 from tests.contracts.gradients import fused_gradients, loss_and_gradients
 
 from ukge.errors import ConfigError, DataError, RunError
-from ukge.learning.engine import TrainingData
+from ukge.learning.data import TrainingData
 from ukge.learning.engines import engines
 from ukge.learning.engines.fused import FusedEngine, applies
 from ukge.learning.engines.fused.engine import LINKS, LOSSES, OPTIMISERS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ukge.learning.engine import TrainingData
+from ukge.learning.data import TrainingData
 from ukge.learning.engines.fused import FusedEngine
 from ukge.learning.engines.fused.records import Epoch
 from ukge.logic.ground_rules import GroundRules

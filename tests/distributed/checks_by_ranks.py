@@ -21,7 +21,7 @@ from ukge.distributed.export import read_streams
 from ukge.distributed.table import ShardedTables
 from ukge.distributed.world import FirstRankError, World, joined
 from ukge.errors import ConfigError, DataError
-from ukge.learning.engine import TrainingData
+from ukge.learning.data import TrainingData
 from ukge.learning.engines.torch_engine import Batches
 from ukge.learning.engines.torch_optimisers import Gradient, optimisers
 from ukge.learning.objective import Batch, Weights, build_objective, score_batch

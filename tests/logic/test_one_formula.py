@@ -23,7 +23,7 @@ from ukge.graph.index import FactIndex
 from ukge.graph.queries import Queries, Side
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.graph.vocabulary import Vocabulary
-from ukge.learning.engine import TrainingData
+from ukge.learning.data import TrainingData
 from ukge.learning.engines.fused import FusedEngine
 from ukge.logic.engine import connect
 from ukge.logic.facts import Directions, fact_tables

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from ukge.serve.app import create_app
+from ukge.serve.server import create_app
 from ukge.serve.settings import Limits
 from ukge.serve.snapshot import Snapshot
 

@@ -12,8 +12,8 @@ import pytest
 from tests.serve.small_run import make_run
 
 from ukge.asking.rank import Check, Found, Wanted
-from ukge.serve.app import create_app
 from ukge.serve.schema import RankQuery
+from ukge.serve.server import create_app
 from ukge.serve.settings import Limits
 from ukge.serve.snapshot import Live, Snapshot
 

@@ -20,7 +20,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from ukge.serve.app import create_app
+from ukge.serve.server import create_app
 from ukge.serve.settings import Access, Limits
 
 CHECKS = [

@@ -11,10 +11,10 @@ from fastapi.testclient import TestClient
 
 from ukge.asking.rank import Found
 from ukge.errors import ConfigError, RunError
-from ukge.serve.app import create_app
 from ukge.serve.guard import Guard
 from ukge.serve.metrics import Metrics
 from ukge.serve.problems import OverloadedError, TimeLimitError
+from ukge.serve.server import create_app
 from ukge.serve.settings import Access, Limits, access
 from ukge.serve.snapshot import Snapshot
 from ukge.serve.work import Deadline
@@ -164,7 +164,7 @@ def test_a_slow_body_is_ended_by_the_time_limit() -> None:
 def test_too_many_pages_are_turned_away_and_the_api_is_not(run: Path) -> None:
     from fastapi import FastAPI
 
-    from ukge.serve.app import Explorer, front
+    from ukge.serve.server import Explorer, front
 
     _, service = create_app(run, explorer=False)
     crowded = front(

@@ -15,7 +15,7 @@ from ukge.evidence import Evidence
 from ukge.evidence.ranking import linked_candidates
 from ukge.graph.queries import Queries
 from ukge.learning.estimator import UKGE
-from ukge.serve.app import create_app
+from ukge.serve.server import create_app
 from ukge.serve.settings import Limits
 from ukge.serve.snapshot import Snapshot
 

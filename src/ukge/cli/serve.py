@@ -48,8 +48,7 @@ def serve(
     limits = Limits(body_bytes=max_body, facts=max_facts, k=max_k, seconds=time_limit)
     allowed = access(host, api_key_file, tuple(allow_host or ()))
     try:
-        from ukge.serve.app import WATCH_SECONDS, create_app
-        from ukge.serve.server import ending_on_signals, run_server
+        from ukge.serve.server import WATCH_SECONDS, create_app, ending_on_signals, run_server
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"serving needs the package '{error.name}', which is not installed", hint="pip install 'ukge[serve]'"

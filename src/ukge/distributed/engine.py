@@ -12,7 +12,8 @@ from torch import Tensor
 from ukge.distributed.table import EntityTable
 from ukge.distributed.world import World
 from ukge.errors import ConfigError
-from ukge.learning.engine import EpochResult, TrainingData
+from ukge.learning.data import TrainingData
+from ukge.learning.engines import EpochResult
 from ukge.learning.engines.torch_engine import Batches
 from ukge.learning.engines.torch_optimisers import Gradient, optimisers
 from ukge.learning.objective import Batch, Weights, score_batch

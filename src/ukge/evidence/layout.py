@@ -25,8 +25,7 @@ from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.tables import IMPLIED, Groups, Implications, Tables
 from ukge.evidence.trees import SET, Trees
 from ukge.logic.weights import Prior
-from ukge.storage.arrays import Arrays
-from ukge.storage.expected import Expected, checked
+from ukge.storage.arrays import Arrays, Expected, checked
 
 AGAIN = "Restore it, or fit the evidence again: ukge evidence fit RUN"
 

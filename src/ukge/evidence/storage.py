@@ -37,8 +37,7 @@ from ukge.models.scorers import scorers
 from ukge.models.tables import Parameters
 from ukge.runs.directory import EVIDENCE, Run, read_names
 from ukge.runs.facts import FILES, TRAIN, KeptFacts, keep_facts
-from ukge.storage.arrays import Arrays, StoredArrays, save_arrays
-from ukge.storage.expected import Expected, checked
+from ukge.storage.arrays import Arrays, Expected, StoredArrays, checked, save_arrays
 from ukge.storage.files import DAMAGED, replacing_directory, sha256, write_atomically
 from ukge.storage.locks import alone
 

@@ -24,6 +24,7 @@ CONFIDENCE_HINT = (
 MANY = 100_000
 """Problems of a source after which it is not worth reading on."""
 NAME_HINT = "Every fact needs a head, a relation and a tail; mend or remove these rows."
+CHOICE_HINT = "Choose facts by name with graph.where: by relation, head, tail or entity."
 UTF8_HINT = "Names are UTF-8 text; convert the data to UTF-8 first, for example with iconv."
 
 
@@ -296,3 +297,50 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+class IdColumn(np.ndarray[tuple[int, ...], np.dtype[np.int32]]):
+    """Ids that refuse to be compared with names: NumPy's answer, False everywhere, would silently select nothing.
+
+    What is computed from them is a plain array.
+    """
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """Return a result as a plain array, or as a number."""
+        plain = np.asarray(array)
+        return plain[()] if return_scalar else plain
+
+    def __eq__(self, other: object) -> Any:
+        _refuse_names(other)
+        return super().__eq__(other)
+
+    def __ne__(self, other: object) -> Any:
+        _refuse_names(other)
+        return super().__ne__(other)
+
+    __hash__ = None
+
+
+def _refuse_names(other: object) -> None:
+    first = other[0] if isinstance(other, (list, tuple)) and other else other
+    if isinstance(first, str) or getattr(getattr(other, "dtype", None), "kind", "") in ("U", "T"):
+        raise DataError(f"a column of ids is compared with {first!r}, a name", hint=CHOICE_HINT)
+
+
+def chosen_rows(rows: Any, length: int) -> npt.NDArray[np.int64]:
+    """Return the rows that a mask or a list of indices chooses among `length`; negative indices count from the end."""
+    picks = np.asarray(rows)
+    if picks.ndim != 1:
+        raise DataError(f"facts are chosen by a mask or by a list of rows, not by {rows!r}", hint=CHOICE_HINT)
+    if picks.dtype == np.bool_:
+        if len(picks) != length:
+            raise DataError(f"a mask of {len(picks):,} cannot choose among {length:,} facts")
+        return np.flatnonzero(picks)
+    if picks.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if not np.issubdtype(picks.dtype, np.integer):
+        raise DataError(f"facts are chosen by a mask or by whole numbers, not by {picks.dtype}", hint=CHOICE_HINT)
+    if picks.min() < -length or picks.max() >= length:
+        wrong = picks[(picks < -length) | (picks >= length)][0]
+        raise DataError(f"there is no fact {wrong} among {length:,}")
+    return np.where(picks < 0, picks + length, picks).astype(np.int64)

@@ -12,10 +12,13 @@ import pyarrow as pa
 from ukge.errors import DataError
 from ukge.graph.arrow import to_numpy
 from ukge.graph.columns import (
+    CHOICE_HINT,
     NOWHERE,
     Confidences,
+    IdColumn,
     Where,
     check_confidence,
+    chosen_rows,
     confidence_column,
     encode_column_names,
     fact_table,
@@ -28,7 +31,7 @@ from ukge.graph.columns import (
 )
 from ukge.graph.fact import Fact, FactArrays, rows_of
 from ukge.graph.keys import Keys, fingerprint, triple_keys
-from ukge.graph.selection import HINT, IdColumn, Names, chosen_rows, mask_of
+from ukge.graph.selection import Names, mask_of
 from ukge.graph.vocabulary import Ids, Vocabulary
 from ukge.html.card import card
 
@@ -230,7 +233,7 @@ class UncertainGraph:
 
     def __getitem__(self, rows: Any) -> Fact | UncertainGraph:
         if isinstance(rows, (bool, np.bool_)):
-            raise DataError(f"{rows} chooses no facts: a mask says of each fact whether it is meant", hint=HINT)
+            raise DataError(f"{rows} chooses no facts: a mask says of each fact whether it is meant", hint=CHOICE_HINT)
         if isinstance(rows, (int, np.integer)):
             return self._fact(int(rows))
         if isinstance(rows, slice):

@@ -1,4 +1,4 @@
-"""What a model learns from, as people give it: facts of any kind or the name of a data set, and ground rules.
+"""What a model learns from: as people give it, facts of any kind or the name of a data set, and as an engine takes it.
 
 What reads files and grounds rules is loaded when it is needed: who asks a trained model does neither.
 """
@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from ukge.errors import DataError
+from ukge.errors import DataError, RunError
 from ukge.graph.dataset import Dataset
 from ukge.graph.given import as_graph
 from ukge.graph.uncertain import UncertainGraph
 from ukge.logic.ground_rules import GroundRules
+from ukge.models.tables import Floats, Parameters
 from ukge.runs.directory import IN_MEMORY
 from ukge.settings.config import Config
 
@@ -31,6 +34,64 @@ TAKEN = (
     "a frame or table of head, relation, tail and confidence, a NetworkX graph, a list of (head, relation, tail, "
     "confidence), an UncertainGraph, a Dataset, or the name or path of one"
 )
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """What an engine learns from: observed facts and ground rules, by id. Nothing of validation or test."""
+
+    head: npt.NDArray[np.int32]
+    relation: npt.NDArray[np.int32]
+    tail: npt.NDArray[np.int32]
+    confidence: Floats
+    n_entities: int
+    n_relations: int
+    rules: GroundRules | None = None
+    undirected: npt.NDArray[np.bool_] | None = None
+    """which relations have no direction, if any"""
+
+    def __post_init__(self) -> None:
+        """Refuse ids outside the tables: compiled code does not look where it goes."""
+        for facts in (self, self.rules):
+            if facts is not None:
+                for name, bound in (
+                    ("head", self.n_entities),
+                    ("relation", self.n_relations),
+                    ("tail", self.n_entities),
+                ):
+                    _check_ids(getattr(facts, name), bound, name, len(facts.head))
+
+    def __len__(self) -> int:
+        return len(self.head)
+
+    def check(self, parameters: Parameters) -> None:
+        """Refuse tables with another number of rows than there are entities and relations."""
+        rows = len(parameters.entity), len(parameters.relation), parameters.link.shape
+        if rows != (self.n_entities, self.n_relations, (2,)):
+            raise RunError(
+                f"the tables of {rows[0]:,} entities and {rows[1]:,} relations do not fit the data, which has "
+                f"{self.n_entities:,} and {self.n_relations:,}",
+                hint="Train again.",
+            )
+
+    def observed(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Return every triple that is observed: the facts, and those without a direction read backwards too."""
+        if self.undirected is None:
+            return self.head, self.relation, self.tail
+        turned = self.undirected[self.relation] & (self.head != self.tail)
+        return (
+            np.concatenate([self.head, self.tail[turned]]),
+            np.concatenate([self.relation, self.relation[turned]]),
+            np.concatenate([self.tail, self.head[turned]]),
+        )
+
+
+def _check_ids(ids: npt.NDArray[np.int32], bound: int, name: str, n_facts: int) -> None:
+    if len(ids) != n_facts:
+        raise DataError(f"{len(ids):,} ids of {name}s do not fit {n_facts:,} facts")
+    if n_facts and not (ids.min() >= 0 and ids.max() < bound):
+        wrong = int(ids.min()) if ids.min() < 0 else int(ids.max())
+        raise DataError(f"the {name} {wrong} of a training fact or ground rule is not below {bound:,}")
 
 
 def opened(

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.evaluation.tasks import Predictor
-from ukge.learning.engine import Engine
+from ukge.learning.engines import Engine
 from ukge.models.model import as_model
 from ukge.models.tables import Parameters
 from ukge.runs.directory import Progress, Run

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import ConfigError
-from ukge.learning.engine import Engine
+from ukge.learning.engines import Engine
 from ukge.learning.keepers import InMemory
 from ukge.models.tables import Floats, Parameters
 from ukge.runs.directory import Progress, Run

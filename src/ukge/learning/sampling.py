@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ukge.graph.keys import triple_keys
-from ukge.learning.engine import TrainingData
+from ukge.learning.data import TrainingData
 from ukge.models.scorers import Scorer
 from ukge.registry import Registry
 from ukge.settings.config import SamplingConfig

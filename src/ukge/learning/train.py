@@ -13,8 +13,8 @@ import numpy.typing as npt
 from ukge.errors import DataError, RunError
 from ukge.graph.uncertain import FactArrays, UncertainGraph
 from ukge.learning.collapse import find_collapse
-from ukge.learning.engine import Engine, EpochResult, TrainingData
-from ukge.learning.engines import engines
+from ukge.learning.data import TrainingData
+from ukge.learning.engines import Engine, EpochResult, engines
 from ukge.learning.keepers import InMemory, Keeper
 from ukge.learning.mapped import Mapped, copy_rows, mapped_table
 from ukge.learning.memory import estimate, refuse_if_too_large
@@ -27,7 +27,7 @@ from ukge.models.tables import Parameters, State
 from ukge.runs.directory import CHECKPOINT, Progress, Run
 from ukge.runs.learnt import Callback, EpochEvent, Trained
 from ukge.settings.config import Config
-from ukge.storage.expected import Expected, checked
+from ukge.storage.arrays import Expected, checked
 
 __all__ = ["Callback", "EpochEvent", "Loop", "Trained", "learnable", "train", "training_data"]
 

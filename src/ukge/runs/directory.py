@@ -29,8 +29,7 @@ from ukge.models.tables import Parameters, State
 from ukge.runs import facts, manifest
 from ukge.runs.manifest import CONFIG, NAMES, RULES, TRACE, WEIGHTS, DataNote
 from ukge.settings.config import Config, read_config, to_toml
-from ukge.storage.arrays import StoredArrays, load_arrays, map_arrays, save_arrays
-from ukge.storage.expected import Expected, checked
+from ukge.storage.arrays import Expected, StoredArrays, checked, load_arrays, map_arrays, save_arrays
 from ukge.storage.files import DAMAGED, Making, write_atomically, writing
 from ukge.storage.sealed import sealed, unsealed
 

@@ -23,8 +23,7 @@ from ukge.graph.arrow import to_numpy
 from ukge.graph.dataset import Dataset
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
-from ukge.storage.arrays import Arrays
-from ukge.storage.expected import Expected, checked
+from ukge.storage.arrays import Arrays, Expected, checked
 from ukge.storage.files import DAMAGED, sha256, temporary_beside
 
 FOLDER = "data"

@@ -14,11 +14,11 @@ from platformdirs import user_cache_path
 
 from ukge.errors import ConfigError, DataError, known_names
 from ukge.graph.catalogue.benchmarks import BASE_URLS, BENCHMARKS, NEEDED, Benchmark, download_progress, fetch, verify
-from ukge.graph.catalogue.folder import find_files, read_and_tell, read_folder
+from ukge.graph.catalogue.folder import find_files, read_folder
 from ukge.graph.dataset import Dataset
 from ukge.graph.negatives import with_negatives
 from ukge.graph.partitioned import is_prepared, open_prepared
-from ukge.graph.readers import ReadReport
+from ukge.graph.readers import ReadReport, read
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
 from ukge.graph.uncertain import UncertainGraph
@@ -109,7 +109,7 @@ def open_dataset(
         dataset = read_folder(path, undirected=undirected, on_report=on_report, on_undirected=on_undirected, **reading)
         return _cut(dataset, dataset.whole(), seed) if leak_safe else dataset
     if is_file:
-        graph = undirected_graph(read_and_tell(path, on_report, **reading), undirected, on_undirected)
+        graph = undirected_graph(read(path, on_report=on_report, **reading), undirected, on_undirected)
         return split(graph, seed=seed, leak_safe=leak_safe, undirected=graph.undirected, name=path.name.split(".")[0])
     raise DataError(f"there is no benchmark, directory or file called {str(ref)!r}", hint=_known_hint(str(ref)))
 

@@ -25,7 +25,7 @@ import numpy as np
 from ukge.errors import DataError
 from ukge.graph.catalogue.names import Names, numbered, place_graph, read_names, read_queries, write_names
 from ukge.graph.dataset import Dataset
-from ukge.graph.readers import ReadReport, read_with_report
+from ukge.graph.readers import ReadReport, read, read_with_report
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.graph.undirected import AUTO, Undirected, undirected_dataset
 from ukge.graph.writers import write
@@ -171,21 +171,13 @@ def _names(
     return entities, relations
 
 
-def read_and_tell(path: Path, on_report: Callable[[ReadReport], None] | None, **reading: Any) -> UncertainGraph:
-    """Read a file of facts, and hand on what was done with its rows."""
-    graph, report = read_with_report(path, **reading)
-    if on_report is not None:
-        on_report(report)
-    return graph
-
-
 def _read(
     part: str, path: Path, on_report: Callable[[ReadReport], None] | None, reading: Mapping[str, Any]
 ) -> UncertainGraph:
     """Read one part; any but train may be an empty file, which holds no facts."""
     if part != "train" and path.stat().st_size == 0:
         return UncertainGraph.from_facts([])
-    return read_and_tell(path, on_report, **reading)
+    return read(path, on_report=on_report, **reading)
 
 
 def _place(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ def read(
     entities: Vocabulary | str | Path | None = None,
     relations: Vocabulary | str | Path | None = None,
     scale: Scaling | str | None = None,
+    on_report: Callable[[ReadReport], None] | None = None,
     **options: Any,
 ) -> UncertainGraph:
     """Read facts from a file or from an object in memory (pandas, Arrow, NetworkX), checking every one.
@@ -45,7 +47,8 @@ def read(
     The format follows from the file's extension (`.gz` and `.zst` may come after it) or from `format`. `columns` says
     which column is which, by header name or by position from 0. With `entities` or `relations`, a vocabulary or a file
     of `id<TAB>name` lines, those columns hold ids; without, they hold names. `scale` turns raw weights into
-    confidences: a function on an array, or the text of a scale of `ukge.graph.normalise`.
+    confidences: a function on an array, or the text of a scale of `ukge.graph.normalise`. `on_report` hears how many
+    rows were read, and which were skipped.
 
     Further options belong to the format. `relation` is that of all facts in a source that has no column of relations,
     such as two proteins and a score. Delimited text takes `delimiter`, and `header` says whether its first line names
@@ -53,7 +56,10 @@ def read(
     wrong is a `DataError`.
     """
     names: dict[str, Any] = {"entities": entities, "relations": relations}
-    return read_with_report(source, format=format, columns=columns, scale=scale, **names, **options)[0]
+    graph, report = read_with_report(source, format=format, columns=columns, scale=scale, **names, **options)
+    if on_report is not None:
+        on_report(report)
+    return graph
 
 
 def read_with_report(

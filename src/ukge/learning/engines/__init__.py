@@ -1,14 +1,55 @@
-"""Training engines: PyTorch for everything, a fused Numba engine for CPUs, and one by query for 1-vs-all."""
+"""Training engines: PyTorch for everything, a fused Numba engine for CPUs, and one by query for 1-vs-all.
+
+Data and parameters in, epochs run, state out; all minimise the same objective.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
 
 from ukge.errors import ConfigError
-from ukge.learning.engine import Engine, TrainingData
-from ukge.models.tables import Parameters
+from ukge.learning.data import TrainingData
+from ukge.models.tables import Parameters, State
 from ukge.registry import Registry
 from ukge.settings.config import Config
+
+
+@dataclass(frozen=True)
+class EpochResult:
+    """What one epoch cost: the mean of each term of the objective over the epoch's batches."""
+
+    facts: int
+    losses: Mapping[str, float]
+
+    @property
+    def loss(self) -> float:
+        """The whole objective."""
+        return float(sum(self.losses.values()))
+
+
+class Engine(Protocol):
+    """Runs epochs over the training data and updates `parameters` in place.
+
+    An epoch is a function of the state, the seed and its number alone, so that a run resumed from a checkpoint goes on
+    exactly as one that was never interrupted.
+    """
+
+    parameters: Parameters
+
+    def epoch(self, number: int, on_facts: Callable[[int], None] | None = None) -> EpochResult:
+        """Run epoch `number` (from 0); `on_facts` is told now and then how many more facts are done."""
+
+    def sync(self) -> None:
+        """Bring `parameters` up to date with the engine's own copy, if it has one (another device)."""
+
+    def state(self) -> State:
+        """Return everything besides the parameters that the next epoch depends on (the optimiser's moments)."""
+
+    def load_state(self, state: State) -> None:
+        """Take up a state that `state` gave."""
+
 
 engines: Registry[Callable[[Parameters, TrainingData, Config], Engine]] = Registry("engine", "ukge.engines")
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ukge.graph.index import Ranges
-from ukge.learning.engine import TrainingData
+from ukge.learning.data import TrainingData
 from ukge.learning.engines.torch_engine import OnDevice
 from ukge.learning.engines.torch_optimisers import Gradient
 from ukge.learning.objective import log_total

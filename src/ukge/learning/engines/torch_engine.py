@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ukge.learning.engine import EpochResult, TrainingData
+from ukge.learning.data import TrainingData
+from ukge.learning.engines import EpochResult
 from ukge.learning.engines.torch_optimisers import Gradient, optimisers
 from ukge.learning.objective import Batch, RuleBatch, Term, Weights, build_objective, score_batch
 from ukge.learning.sampling import Facts, epoch_generator, epoch_order, rule_count, samplers

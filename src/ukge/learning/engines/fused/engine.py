@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from ukge.errors import ConfigError
 from ukge.graph.keys import triple_keys
-from ukge.learning.engine import EpochResult, TrainingData
+from ukge.learning.data import TrainingData
+from ukge.learning.engines import EpochResult
 from ukge.learning.engines.fused import links, ops, optimisers
 from ukge.learning.engines.fused.kernel import run_batches
 from ukge.learning.engines.fused.prepare import prepare_batches
