@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 BASE   := $(VENV)/.base
 STAMP  := $(VENV)/.installed
 
-.PHONY: install demo reproduce lint types contracts dependencies unit test test-browser test-readme kills bench clean fuzz
+.PHONY: install demo reproduce lint types contracts dependencies unit test test-browser test-readme kills kernels bench clean fuzz
 
 install: $(STAMP)
 
@@ -77,6 +77,10 @@ test-readme: install
 # A kill, and a full disk, at every file operation of every command that works for long; needs a C compiler, on Linux.
 kills: install
 	$(BIN)/python tests/kills/harness.py
+
+# Whole training steps of every scorer, compiled: minutes. The tests compile two, and of the others what differs.
+kernels: install
+	UKGE_KERNELS=1 $(BIN)/pytest tests/contracts
 
 bench: install
 	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -1,9 +1,15 @@
-"""Two engines, one truth: the fused engine agrees with PyTorch for every scorer × link × loss × optimiser."""
+"""Two engines, one truth: the fused engine agrees with PyTorch for every scorer × link × loss × optimiser.
+
+What differs from scorer to scorer is held together by `test_fused_formulas.py`.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import os
+from typing import Any
 
+import numba as nb
 import numpy as np
 import pytest
 from tests.contracts.gradients import fused_gradients, loss_and_gradients
@@ -24,6 +30,8 @@ from ukge.models.tables import Parameters
 from ukge.settings.config import Config
 
 N_ENTITIES, N_RELATIONS, N_FACTS, DIM = 40, 5, 60, 8
+WHOLE_STEPS = scorers.names() if os.environ.get("UKGE_KERNELS") else ["distmult", "rotate"]
+"""Scorers whose whole steps are compiled, which takes long: one with inner products, one with distances and angles."""
 
 
 def a_graph(seed: int = 0, n_facts: int = N_FACTS) -> TrainingData:
@@ -61,7 +69,7 @@ def settings(scorer: str, link: str, **more: object) -> Config:
     return Config().replace(**{**base, "rule_prior": 0.3, "negative_weight": 1.5, **more})
 
 
-@pytest.mark.parametrize("scorer", scorers.names())
+@pytest.mark.parametrize("scorer", WHOLE_STEPS)
 def test_losses_and_gradients_agree_for_every_link_and_loss(scorer: str) -> None:
     data = a_graph()
     rng = np.random.default_rng(2)
@@ -88,6 +96,23 @@ def test_every_scorer_and_link_of_the_registries_is_fused() -> None:
     for scorer in scorers:
         for link in links:
             assert applies(settings(scorer, link)), (scorer, link)
+
+
+def test_who_may_write_to_the_facts_or_rules_makes_no_other_kernel() -> None:
+    """Compiling takes longer than training on a small graph: facts that were read, sorted or mined share one kernel."""
+    data, config = a_graph(), settings("distmult", "logistic")
+    typeof: Any = nb.typeof
+
+    def types(given: TrainingData) -> tuple[Any, Any]:
+        engine = FusedEngine(some_parameters("distmult"), given, config)
+        return typeof(engine._fact_arrays()), typeof(engine._rule_arrays())
+
+    expected = types(data)
+    assert types(dataclasses.replace(data, rules=None)) == expected
+    assert data.rules is not None
+    for column in (data.head, data.confidence, data.rules.tail, data.rules.weight):
+        column.flags.writeable = False
+    assert types(data) == expected
 
 
 def test_a_scorer_of_the_same_formula_is_fused_whatever_its_name_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:

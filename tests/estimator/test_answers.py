@@ -106,7 +106,7 @@ def test_the_history_has_a_row_per_epoch(model: UKGE, tmp_path: Path) -> None:
 def test_embeddings_have_names(
     frame: pd.DataFrame, quick: dict[str, Any], scorer: str, entity: list[str], relation: list[str]
 ) -> None:
-    fitted = UKGE(**{**quick, "epochs": 1, "dim": 2}, scorer=scorer).fit(frame[:200])
+    fitted = UKGE(**{**quick, "epochs": 1, "dim": 2}, scorer=scorer, engine="torch").fit(frame[:200])
     assert fitted.trained is not None
     for kind, parts, names in (("entity", entity, fitted.entities), ("relation", relation, fitted.relations)):
         table = fitted.embeddings(kind)  # type: ignore[arg-type]

@@ -55,8 +55,8 @@ def ways_to_write(rows: Rows) -> dict[str, tuple[Rows, str]]:
 SMALL: dict[str, Any] = {"dim": 8, "epochs": 3, "batch_size": 512, "threads": 1}
 
 
-@pytest.mark.parametrize("model", ["ukge-rect", "complex"])
-def test_however_the_facts_are_written_the_model_is_the_same(model: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("model", "engine"), [("ukge-rect", "fused"), ("complex", "torch")])
+def test_however_the_facts_are_written_the_model_is_the_same(model: str, engine: str, tmp_path: Path) -> None:
     """Same split, same weights to the bit, same metrics, and the run finds its data again."""
     found = {}
     for name, (rows, undirected) in ways_to_write(proteins()).items():
@@ -64,7 +64,8 @@ def test_however_the_facts_are_written_the_model_is_the_same(model: str, tmp_pat
         file.parent.mkdir()
         write(UncertainGraph.from_facts(rows), file)
         dataset = open_dataset(file, undirected=undirected)
-        trained = UKGE(model, **SMALL).fit(file, undirected=undirected, out=tmp_path / name / "run", rules="none")
+        fresh = UKGE(model, engine=engine, **SMALL)
+        trained = fresh.fit(file, undirected=undirected, out=tmp_path / name / "run", rules="none")
         plan = prepare(dataset, "positives")
         judged = evaluate(plan, {"it": trained.predictor}, bootstrap=Bootstrap(replicates=0)).row("it")
         figures = {table: [each.value for each in row] for table, row in judged.figures.items()}
@@ -86,7 +87,7 @@ def test_a_relation_with_a_direction_keeps_it(tmp_path: Path) -> None:
     weights = []
     for name, (rows, undirected) in ways_to_write(proteins(facts=1500)).items():
         write(UncertainGraph.from_facts([*rows, *beside]), tmp_path / f"{name}.tsv")
-        trained = UKGE("transe", **SMALL).fit(tmp_path / f"{name}.tsv", undirected=undirected)
+        trained = UKGE("transe", engine="torch", **SMALL).fit(tmp_path / f"{name}.tsv", undirected=undirected)
         weights.append(trained.learnt.trained.parameters.entity.tobytes())
         assert trained.learnt.note.undirected == ("interacts",)
         one, other = beside[0], (beside[0][2], "regulates", beside[0][0])

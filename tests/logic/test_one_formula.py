@@ -152,7 +152,8 @@ def test_candidates_come_in_the_order_of_their_bodies(side: Side) -> None:
 
 def one_rule(body: float, head: float) -> tuple[Parameters, TrainingData, Config]:
     """Return a model of one number per entity that gives the head of a ground rule exactly this confidence."""
-    parameters = Parameters(np.array([[head], [1.0]], np.float32), np.ones((1, 1), np.float32), np.array([1.0, 0.0]))
+    link = np.array([1.0, 0.0], np.float32)  # as every model has it: steps for another type would be compiled anew
+    parameters = Parameters(np.array([[head], [1.0]], np.float32), np.ones((1, 1), np.float32), link)
     ids = np.zeros(1, np.int32)
     rules = GroundRules(ids, ids, ids + 1, np.array([body], np.float32), np.ones(1, np.float32))
     data = TrainingData(ids, ids, ids + 1, np.ones(1, np.float32), 2, 1, rules)

@@ -181,14 +181,15 @@ class FusedEngine:
         return Tables(self.parameters.entity, self.parameters.relation, self.parameters.link.reshape(2, 1))
 
     def _fact_arrays(self) -> Facts:
-        return Facts(self.data.head, self.data.relation, self.data.tail, self.data.confidence)
+        data = self.data
+        return Facts(*map(_read_only, (data.head, data.relation, data.tail, data.confidence)))
 
     def _rule_arrays(self) -> Rules:
         rules = self._rules
         if rules is None:
             ids, values = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
             rules = GroundRules(ids, ids, ids, values, values)
-        return Rules(rules.head, rules.relation, rules.tail, rules.body, rules.weight)
+        return Rules(*map(_read_only, (rules.head, rules.relation, rules.tail, rules.body, rules.weight)))
 
     def _rules_drawn(self, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return how many ground rules batches of these sizes get."""
@@ -252,6 +253,13 @@ def _objective(config: Config) -> npt.NDArray[np.void]:
 def _one_column(table: Floats) -> Floats:
     """Return a moment table of one column, where an optimiser keeps one number per row or none."""
     return np.zeros((len(table), 1), dtype=np.float32)
+
+
+def _read_only(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a column as one that is not written to: Numba compiles all anew for arrays that may be, and for a mix."""
+    view = column.view()
+    view.flags.writeable = False
+    return view
 
 
 def _seen_at(relation: Ints, entity: Ints, data: TrainingData) -> Members:
