@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import os
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -24,7 +22,6 @@ from ukge.graph.partitioned import PARTS, Prepared, is_prepared, open_prepared, 
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate, stream_parquet
 from ukge.learning.estimator import UKGE
-from ukge.logic.engine import connect
 
 N_ENTITIES, N_FACTS = 300, 3000
 HELD_OUT = PrepareSettings(val=0.1, test=0.05)
@@ -98,24 +95,6 @@ def test_shares_are_all_facts_once(prepared: Prepared, size: int) -> None:
         parts = [getattr(share, column) for share in shares]
         np.testing.assert_array_equal(np.concatenate(parts), getattr(whole, column))
         assert max(map(len, parts)) - min(map(len, parts)) <= 1
-
-
-def test_spark_gives_the_same_ids_and_parts(prepared: Prepared, bucket: Path, tmp_path: Path) -> None:
-    if importlib.util.find_spec("pyspark") is None:
-        pytest.skip("pyspark is not installed")
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        pytest.skip("Spark needs Java, which is not installed")
-    options = {"spark.sql.codegen.wholeStage": "false", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
-    arguments = " ".join(f"--conf {name}={value}" for name, value in options.items())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYSPARK_SUBMIT_ARGS", f"{arguments} pyspark-shell")
-        with connect("local[2]") as spark:
-            found = prepare(str(bucket), tmp_path / "by-spark", HELD_OUT, spark)
-    assert found.facts == prepared.facts
-    for kind in ("entity", "relation"):
-        assert found.vocabulary(kind) == prepared.vocabulary(kind)
-    for part in PARTS:
-        assert sorted(named(found, part)) == sorted(named(prepared, part)), part
 
 
 def test_a_prepared_directory_is_a_data_set(prepared: Prepared) -> None:

@@ -1,11 +1,7 @@
-"""The relational seam: DuckDB and Spark give the same results, and a wrong name is an error."""
+"""The relational seam: the same results for any number of threads, and a wrong name is an error."""
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,24 +11,8 @@ import pytest
 from ukge.errors import ConfigError
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
-from ukge.logic.engine import Engine, connect, using
-from ukge.logic.grounding import GroundingSettings, ground
+from ukge.logic.engine import connect, using
 from ukge.logic.mining import MinedRules, MiningSettings, mine
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Engine]:
-    if importlib.util.find_spec("pyspark") is None:
-        pytest.skip("pyspark is not installed")
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        pytest.skip("Spark needs Java, which is not installed")
-    # Tables of a few hundred rows are done before compiled code would pay.
-    options = {"spark.sql.codegen.wholeStage": "false", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
-    arguments = " ".join(f"--conf {name}={value}" for name, value in options.items())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYSPARK_SUBMIT_ARGS", f"{arguments} pyspark-shell")
-        with connect("local[2]") as started:
-            yield started
 
 
 def random_graph(seed: int = 0, n_facts: int = 400) -> UncertainGraph:
@@ -58,29 +38,6 @@ def test_neither_threads_nor_the_order_of_facts_change_a_digit() -> None:
     assert len(told[0][0]) > 10
     assert told[1] == told[0]
     assert told[2] == told[0]
-
-
-def test_spark_and_duckdb_agree(spark: Engine, tmp_path: Path) -> None:
-    graph = random_graph()
-    asked = MiningSettings(strong=0.5, min_support=2, min_hit_ratio=0.2)
-    with using("duckdb") as duckdb:
-        mined = {engine.name: mine(graph, asked, engine=engine) for engine in (duckdb, spark)}
-        told = {name: figures(one) for name, one in mined.items()}
-        assert set(told["duckdb"]) == set(told["spark"])
-        assert len(told["duckdb"]) > 10
-        for rule, values in told["duckdb"].items():
-            np.testing.assert_array_equal(told["spark"][rule], values, err_msg=rule)
-        assert mined["duckdb"].prior == mined["spark"].prior
-        assert mined["duckdb"].report == mined["spark"].report
-        rules = mined["duckdb"].rules[:4]
-        settings = GroundingSettings(strong=0.5, best_only=True)
-        one = ground(graph, rules, settings, engine=duckdb)
-        other = ground(graph, rules, settings, engine=spark, out=tmp_path / "ground.parquet")
-    assert len(one) > 10
-    assert one.report == other.report
-    assert one.read().drop_columns(["body"]).to_pylist() == other.read().drop_columns(["body"]).to_pylist()
-    assert np.allclose(one.arrays().body, other.arrays().body)
-    assert [path.name for path in tmp_path.iterdir()] == ["ground.parquet"]
 
 
 def test_duckdb_spills_to_a_directory_that_it_removes(tmp_path: Path) -> None:
