@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 from tests.cli.asking import answered
-from tests.serve.small_run import make_judged_run, make_run
+from tests.serve.small_run import doubt_with_few_trees, make_judged_run, make_run
 
 from ukge import UKGE, UncertainGraph, write
 from ukge.asking import Predictor
-from ukge.evidence import EvidenceSettings
 from ukge.graph.uncertain import concat
 from ukge.serve.server import create_app
 from ukge.serve.settings import Limits
@@ -25,14 +24,13 @@ from ukge.serve.settings import Limits
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with evidence, and one without."""
     home = tmp_path_factory.mktemp(request.param)
-    return make_judged_run(home) if request.param == "evidence" else make_run(home, n_entities=160, n_facts=900)
+    return make_judged_run(home) if request.param == "evidence" else make_run(home)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _few_trees_of_doubt() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ukge.evidence.doubt.PARTS", 4)
-        patch.setattr("ukge.evidence.doubt.SETTINGS", EvidenceSettings(iterations=10, folds=2))
+        doubt_with_few_trees(patch)
         yield
 
 
@@ -146,7 +144,7 @@ def test_what_is_doubtful(run: Path, predictor: Predictor, http: TestClient) -> 
 def test_a_triple_said_twice_has_one_confidence(tmp_path: Path) -> None:
     """It was the last, the mean, the highest or the first, depending on who was asked."""
     home = tmp_path / "twice"
-    run = make_run(home, n_entities=160, n_facts=900)
+    run = make_run(home)
     dataset = Predictor.open(run).dataset
     fact = dataset.train[0]
     again = UncertainGraph.from_facts([(*fact[:3], 0.0)])

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ukge import UKGE, UncertainGraph, open_dataset, write
-from ukge.evidence import Evidence
+from ukge.evidence import Evidence, EvidenceSettings
 from ukge.graph.synthetic import generate
 from ukge.graph.uncertain import concat
 
@@ -42,10 +44,23 @@ NASTY = [
 ]
 """Names that want to be markup, script, property, address, template or another line."""
 
+FEW_TREES = """
+from ukge.evidence import EvidenceSettings, doubt
+doubt.PARTS, doubt.SETTINGS = 4, EvidenceSettings(iterations=10, folds=2)
+"""
+"""What a process says so that it finds doubtful facts in a moment; what is asked about them is the same."""
 
-def make_run(
-    home: Path, *, seed: int = 0, scorer: str = "distmult", n_entities: int = 300, n_facts: int = 3_000
-) -> Path:
+SERVICE = f"{FEW_TREES}\nfrom ukge.cli import main\nmain()"
+"""The command, for a process of its own."""
+
+
+def doubt_with_few_trees(patch: pytest.MonkeyPatch) -> None:
+    """Let this process find doubtful facts in a moment."""
+    patch.setattr("ukge.evidence.doubt.PARTS", 4)
+    patch.setattr("ukge.evidence.doubt.SETTINGS", EvidenceSettings(iterations=10, folds=2))
+
+
+def make_run(home: Path, *, seed: int = 0, scorer: str = "distmult", n_entities: int = 160, n_facts: int = 900) -> Path:
     """Train a run for two epochs, with PyTorch, so that no test waits for a compiler."""
     world = generate(n_entities=n_entities, n_facts=n_facts, seed=seed).graph
     home.mkdir(parents=True, exist_ok=True)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.serve.serving import serving
 from tests.serve.small_run import make_judged_run
-from tests.serve.test_server import serving
 
 QUESTIONS = [
     ("/v1/rank", {"head": "a/b", "relation": "likes", "k": "20"}),

@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.serve.test_server import serving
+from tests.serve.serving import serving
 
 from ukge.serve.guard import Pace, network
 from ukge.serve.problems import OverloadedError, TooOftenError
@@ -26,12 +26,7 @@ UPGRADE = (
     b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 )
 OTHER, SECOND = "127.0.0.2", "127.0.0.3"
-
-
-@pytest.fixture(scope="module")
-def port(run: Path) -> Iterator[int]:
-    with serving(run, "--no-watch", "--time-limit", "60", explorer=True) as (_, number):
-        yield number
+KEY = "correct-horse-battery-staple"
 
 
 @contextmanager
@@ -52,8 +47,10 @@ def healthy(port: int, source: str = "127.0.0.1") -> int:
         return client.get("/healthz").status_code
 
 
-@pytest.mark.parametrize("path", [b"/_nicegui_ws/socket.io/?EIO=4&transport=polling", b"/v1/confidence"])
-@pytest.mark.parametrize("source", [OTHER, "127.0.0.1"])
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [(b"/_nicegui_ws/socket.io/?EIO=4&transport=polling", OTHER), (b"/v1/confidence", "127.0.0.1")],
+)
 def test_slow_bodies_lock_nobody_out(port: int, path: bytes, source: str) -> None:
     with held(port, 530, SLOW % path, source) as slow:
         assert [healthy(port) for _ in range(5)] == [200] * 5
@@ -65,12 +62,22 @@ def test_slow_bodies_of_two_addresses_lock_nobody_out(port: int) -> None:
         assert [healthy(port) for _ in range(5)] == [200] * 5
 
 
-def test_a_slow_body_is_cut_at_the_time_limit_wherever_it_goes(run: Path) -> None:
-    with serving(run, "--no-watch", "--time-limit", "0.5", explorer=True) as (_, port):
-        for path in (b"/_nicegui/upload", b"/v1/confidence", b"/"):
-            with held(port, 1, SLOW % path, "127.0.0.1") as (slow,):
-                slow.settimeout(30)
-                assert slow.recv(4_096).split()[1] == b"503"
+@pytest.fixture(scope="module")
+def strict(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a service that has a key, and little patience."""
+    key = tmp_path_factory.mktemp("keys") / "key"
+    key.write_text(KEY, encoding="utf-8")
+    options = ("--no-watch", "--time-limit", "0.5", "--api-key-file", str(key))
+    with serving(run, *options, explorer=True) as (_, number):
+        yield number
+
+
+def test_a_slow_body_is_cut_at_the_time_limit_wherever_it_goes(strict: int) -> None:
+    with_key = SLOW.replace(b"Host: localhost", f"Host: localhost\r\nAuthorization: Bearer {KEY}".encode())
+    for path in (b"/_nicegui/upload", b"/v1/confidence", b"/"):
+        with held(strict, 1, with_key % path, "127.0.0.1") as (slow,):
+            slow.settimeout(30)
+            assert slow.recv(4_096).split()[1] == b"503"
 
 
 def test_the_channel_is_a_socket_and_its_bodies_have_a_size(port: int) -> None:
@@ -102,15 +109,12 @@ def test_channels_of_one_address_are_counted(port: int) -> None:
             assert own.recv(4_096).split()[1] == b"101"
 
 
-def test_with_a_key_the_files_and_the_channel_need_it_too(run: Path, tmp_path: Path) -> None:
-    key = tmp_path / "key"
-    key.write_text("correct-horse-battery-staple", encoding="utf-8")
-    with serving(run, "--no-watch", "--api-key-file", str(key), explorer=True) as (_, port):
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
-            for path in ("/", "/_nicegui/x/static/nicegui.js", "/_nicegui_ws/socket.io/", "/favicon.ico"):
-                assert client.get(path).status_code == 401
-        with held(port, 1, UPGRADE, "127.0.0.1") as (own,):
-            assert own.recv(4_096).split()[1] == b"403"
+def test_with_a_key_the_files_and_the_channel_need_it_too(strict: int) -> None:
+    with httpx.Client(base_url=f"http://127.0.0.1:{strict}", timeout=60) as client:
+        for path in ("/", "/_nicegui/x/static/nicegui.js", "/_nicegui_ws/socket.io/", "/favicon.ico"):
+            assert client.get(path).status_code == 401
+    with held(strict, 1, UPGRADE, "127.0.0.1") as (own,):
+        assert own.recv(4_096).split()[1] == b"403"
 
 
 def test_an_address_may_hold_a_third_of_the_pages(monkeypatch: pytest.MonkeyPatch) -> None:

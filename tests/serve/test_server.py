@@ -2,58 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
+from tests.serve.serving import serving
 
 from ukge.cli import main
-
-STARTED = re.compile(r"on http://127\.0\.0\.1:(\d+)/")
-
-
-@contextmanager
-def serving(run: Path, *options: str, explorer: bool = False) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """Start `ukge serve` on a free port and yield the process and the port."""
-    command = [sys.executable, "-c", "from ukge.cli import main; main()", "serve", str(run), "--port", "0"]
-    environment = {key: value for key, value in os.environ.items() if key != "UKGE_API_KEY"}
-    process = subprocess.Popen(
-        [*command, "--explorer" if explorer else "--no-explorer", *options],
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
-    try:
-        assert process.stderr is not None
-        told = ""
-        while (found := STARTED.search(told)) is None:
-            line = process.stderr.readline()
-            assert line, f"the server did not start: {told}"
-            told += line
-        threading.Thread(target=process.stderr.read, daemon=True).start()
-        yield process, int(found[1])
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
-
-
-@pytest.fixture(scope="module")
-def port(run: Path) -> Iterator[int]:
-    with serving(run, "--no-watch", explorer=True) as (_, number):
-        yield number
 
 
 def test_it_listens_on_this_machine_only(port: int) -> None:
@@ -115,6 +78,7 @@ def test_neither_a_reload_nor_the_end_drops_a_request(run: Path, tmp_path: Path)
                 while not stop.is_set():
                     asked = {"head": "a/b", "relation": "likes"}
                     statuses.append(client.get("/v1/rank", params=asked).status_code)
+                    time.sleep(0.01)  # time for the reload
 
         asking = [threading.Thread(target=ask) for _ in range(2)]
         for thread in asking:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
-from tests.serve.small_run import make_judged_run
+from tests.serve.small_run import make_judged_run, make_run
 
 from ukge.errors import RunError
 from ukge.evidence import Evidence
@@ -115,9 +115,8 @@ def test_complete_and_doubtful_ask_the_evidence(asking: TestClient, snapshot: Sn
     assert (doubts["opinion"], len(doubts["facts"])) == ("evidence", 5)
 
 
-def test_evidence_of_another_graph_is_refused(judged: Path, run: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    shutil.copytree(run, other)
+def test_evidence_of_another_graph_is_refused(judged: Path, tmp_path: Path) -> None:
+    other = make_run(tmp_path, seed=1)
     shutil.copytree(judged / "evidence", other / "evidence")
     with pytest.raises(RunError, match=r"not what the evidence in .* was fitted with"):
         Snapshot.open(other)

@@ -12,9 +12,10 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
-from tests.serve.test_server import serving
+from tests.serve.serving import serving
+from tests.serve.small_run import SERVICE
 
-TOLD = """
+TOLD = f"""
 import functools, sys
 from ukge.serve.snapshot import Snapshot
 
@@ -29,8 +30,7 @@ def telling(name):
 
 telling("open")
 telling("warm")
-from ukge.cli import main
-main()
+{SERVICE}
 """
 """The service, saying where it is."""
 
