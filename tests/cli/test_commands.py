@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 from ukge.cli import app, main
 from ukge.cli.console import MEANING, ExitCode, as_flag
+from ukge.cli.demo import TRAINING
 from ukge.errors import UkgeError
 from ukge.graph.catalogue import open_dataset
 from ukge.graph.readers import read
@@ -235,8 +236,9 @@ def test_generate_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
     assert read(tmp_path / "one.tsv") != read(tmp_path / "other.tsv")
 
 
-def test_the_demo_runs_twice_and_leaves_its_files(tmp_path: Path) -> None:
-    for _ in range(2):
+def test_the_demo_runs_twice_and_leaves_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for epochs in (1, TRAINING["epochs"]):
+        monkeypatch.setitem(TRAINING, "epochs", epochs)
         printed = run("demo", "--out", tmp_path / "demo").stdout
         assert "rules were planted" in printed
         assert "15 of the 15 planted ones" in printed

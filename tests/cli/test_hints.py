@@ -51,8 +51,11 @@ def commands() -> Iterator[Any]:
             yield pytest.param(words.strip(), id=f"{path}:{line}")
 
 
-def understood(words: list[str]) -> None:
-    """Parse a command as Typer does, without running it; one that needs more than is told is completed."""
+def not_understood(words: list[str]) -> list[str]:
+    """Parse a command as Typer does, without running it; one that needs more than is told is completed.
+
+    A wrong name or flag raises; what is left over comes back.
+    """
     command: Any = typer.main.get_command(app)
     context = command.make_context("ukge", words[:1], resilient_parsing=True)
     command = command.get_command(context, words[0])
@@ -64,7 +67,8 @@ def understood(words: list[str]) -> None:
         named = [] if rest else ["7"] * len(wanted)  # `ukge train` alone names the command
         required = [each.opts[0] for each in command.params if each.required and each.param_type_name == "option"]
         extra = [word for name in required if name not in rest for word in (name, "7")]
-        command.make_context(command.name, [*rest, *named, *extra])
+        rest = command.make_context(command.name, [*rest, *named, *extra]).args
+    return rest
 
 
 FOUND = list(commands())
@@ -76,4 +80,4 @@ def test_they_are_found() -> None:
 
 @pytest.mark.parametrize("words", FOUND)
 def test_a_command_that_is_told_can_be_typed(words: str) -> None:
-    understood(shlex.split(words)[1:])
+    assert not_understood(shlex.split(words)[1:]) == []

@@ -119,7 +119,8 @@ def cards(names: list[str]) -> Iterator[str]:
 
 
 def test_cards_and_pictures() -> None:
-    same_outline(lambda names: "".join(cards(names)))
+    shown = same_outline(lambda names: "".join(cards(names)))
+    assert any(HOSTILE[1] in word for word in shown.words)
 
 
 def explorer(names: list[str]) -> Iterator[str]:
@@ -175,7 +176,8 @@ def explorer(names: list[str]) -> Iterator[str]:
 
 def test_the_explorer() -> None:
     pytest.importorskip("nicegui")
-    same_outline(lambda names: "".join(explorer(names)))
+    shown = same_outline(lambda names: "".join(explorer(names)))
+    assert any(HOSTILE[1] in word for word in shown.words)
 
 
 def test_a_name_in_a_property_stays_within_it() -> None:

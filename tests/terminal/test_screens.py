@@ -32,7 +32,7 @@ COMMANDS = [
 LONG = ("train world", "tune", "evidence fit", "evaluate", "complete", "doubt", "rules mine", "rules ground")
 
 
-SOME = 6
+SOME = 3
 """Commands that are enough to see that a wide terminal, or one without colours, or without anything, is respected."""
 
 KINDS = {
