@@ -18,7 +18,7 @@ from ukge.graph.synthetic import generate
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
 
-EVERY_KIND = ["degree", "mixture", "other-relation", "paper", "range", "uniform"]
+EVERY_KIND = ["corruption", "degree", "mixture", "other-relation", "paper", "range", "uniform"]
 
 
 @pytest.fixture(scope="module")
@@ -65,10 +65,11 @@ def test_other_relation_takes_pairs_of_train(dataset: Dataset) -> None:
         assert all(pairs[head, tail] - {relation} for head, relation, tail in triples(links))
 
 
-def test_degree_keeps_one_end_of_a_test_fact(dataset: Dataset) -> None:
+@pytest.mark.parametrize("kind", ["degree", "corruption"])
+def test_a_corruption_keeps_one_end_of_a_test_fact(dataset: Dataset, kind: str) -> None:
     heads = {(h, r) for h, r, _ in triples(dataset.test)}
     tails = {(r, t) for _, r, t in triples(dataset.test)}
-    links = triples(negative_links(dataset, kind="degree"))
+    links = triples(negative_links(dataset, kind=kind))
     assert all((head, relation) in heads or (relation, tail) in tails for head, relation, tail in links)
 
 
@@ -86,6 +87,10 @@ def test_weights_of_the_draws() -> None:
     assert np.mean(uniform == hub) == pytest.approx(1 / graph.n_entities, abs=0.005)
     corrupted = KINDS.get("degree")(Pool(graph), slots, rng)
     assert np.mean(corrupted[0] != slots.head) == pytest.approx(0.5 * 110 / 200, abs=0.02)
+    corrupted = KINDS.get("corruption")(Pool(graph), slots, rng)
+    assert np.mean(corrupted[0] != slots.head) == pytest.approx(0.5 * (1 - 1 / graph.n_entities), abs=0.02)
+    counts = np.bincount(corrupted[0][corrupted[0] != slots.head], minlength=graph.n_entities)
+    assert np.delete(counts, hub).min() > 60  # each of the 90 others about 110 times
 
 
 def test_another_number_of_links_follows_the_relations(dataset: Dataset) -> None:

@@ -170,7 +170,7 @@ def split(
         str | None,
         typer.Option(
             "--negatives",
-            help="Draw negative links for the test: uniform, range, paper, degree, other-relation, mixture.",
+            help="Draw negative test links: uniform, corruption, degree, range, paper, other-relation, mixture.",
             metavar="KIND",
         ),
     ] = None,

@@ -12,7 +12,12 @@ from ukge.cli.flags import AsJson, RunData, Seed, whole
 from ukge.errors import RunError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.console import RenderableType
+
     from ukge.evidence import Evidence
+    from ukge.evidence.kinds import KindErrors
     from ukge.graph.dataset import Dataset
 
 evidence_app = typer.Typer(
@@ -37,6 +42,16 @@ def fit(
             "--out", help="Where to keep it; in the first run if not given. Old evidence is replaced.", metavar="DIR"
         ),
     ] = None,
+    negatives: Annotated[
+        str | None,
+        typer.Option(
+            "--negatives",
+            help="What false links are like: a kind (uniform, corruption, degree, range, paper, other-relation), or "
+            "shares of some, as in corruption=3,paper=1; all of them if not said.",
+            metavar="KINDS",
+            show_default=False,
+        ),
+    ] = None,
     data: RunData = None,
     trees: Annotated[int, whole("--trees", help="How many boosted trees each part has.", most=100_000)] = 200,
     seed: Seed = 0,
@@ -48,12 +63,14 @@ def fit(
     and from negative links.
     """
     from ukge.evidence import Evidence, EvidenceSettings
-    from ukge.evidence.settings import as_error
+    from ukge.evidence.settings import as_error, as_shares
     from ukge.progress.bars import WorkProgress
     from ukge.runs.directory import EVIDENCE
     from ukge.storage.locks import alone
 
     settings = EvidenceSettings(error=as_error(error), seed=seed, iterations=trees)
+    if negatives is not None:
+        settings = settings.replace(negatives=as_shares(negatives))
     dataset = _shared_data(runs, data)
     place = out_dir or runs[0] / EVIDENCE
     with alone(out_dir or runs[0]):
@@ -78,9 +95,13 @@ def _shared_data(runs: list[Path], data: str | None) -> Dataset:
 
 
 def _report(fitted: Evidence, dataset: Dataset, place: Path, *, as_json: bool) -> None:
-    measured = fitted.unseen_errors()
+    measured, by_kind = fitted.unseen_errors(), fitted.errors_by_kind()
     if as_json:
-        print_json({"evidence": str(place), "facts": len(dataset.val), "error": fitted.settings.error, **measured})
+        from dataclasses import asdict
+
+        kinds = {kind: asdict(errors) for kind, errors in by_kind.items()}
+        about = {"evidence": str(place), "facts": len(dataset.val), "error": fitted.settings.error}
+        print_json({**about, **measured, "kinds": kinds})
         return
     held = f"MSE {measured['mse_if_held']:.5f}, MAE {measured['mae_if_held']:.4f} (facts taken to hold)"
     told = bold_every_other(
@@ -92,3 +113,17 @@ def _report(fitted: Evidence, dataset: Dataset, place: Path, *, as_json: bool) -
         str(place),
     )
     out().print(told)
+    out().print(_by_kind(by_kind))
+
+
+def _by_kind(by_kind: Mapping[str, KindErrors]) -> RenderableType:
+    """Return a table of errors and calibration by kind of negative links."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("with negative links of kind")
+    for title in ("MSE", "MAE", "calibration error"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for kind, errors in by_kind.items():
+        table.add_row(kind, f"{errors.mse:.5f}", f"{errors.mae:.4f}", f"{errors.ece:.4f}")
+    return table

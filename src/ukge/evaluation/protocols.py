@@ -5,6 +5,8 @@
 - `split`: errors on facts and on negative links apart; nDCG and ranks leave out the tails that train knows.
 - `positives`: errors on the test facts alone; filtered link prediction on both sides.
 - `clean`: the paper's protocol on a leak-safe split, with true negatives of several kinds.
+- `uncertainty`: how far confidences can be trusted: beside every kind of negatives, as quantiles, intervals and answer
+  sets, on any split.
 """
 
 from __future__ import annotations
@@ -26,15 +28,19 @@ from ukge.evaluation.tasks import (
     RankingTask,
     Task,
 )
+from ukge.evaluation.uncertainty import FACTS, NEGATIVES, ByKind, Distributions, Sets
 from ukge.graph.audit.leaks import percent
 from ukge.graph.audit.negatives import examine_negatives
 from ukge.graph.dataset import Dataset
 from ukge.graph.index import FactIndex
 from ukge.graph.keys import contains
-from ukge.graph.negatives import MIXED, negative_links
+from ukge.graph.negatives import MIXED, SHARES, negative_links
 from ukge.graph.queries import SIDES, Answers, Queries, Side
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.registry import Registry
+
+FEWEST_FACTS = 50
+"""Validation facts that predictions are calibrated on at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +175,13 @@ class EvaluationProtocol(ABC):
         return (ClassificationTask(concat([train, *false.values()]), facts, settings.tau, title),)
 
     def drawn(
-        self, data: Dataset | UncertainGraph, like: UncertainGraph, kinds: tuple[str, ...]
+        self, data: Dataset | UncertainGraph, like: UncertainGraph, kinds: tuple[str, ...], *, each: bool = False
     ) -> dict[str, UncertainGraph]:
-        """Return negative links by kind, together as many as `like` has facts; a kind that has too few is left out."""
-        share = max(1, len(like) // len(kinds))
+        """Return negative links by kind, together as many as `like` has facts; a kind that has too few is left out.
+
+        With `each` there are as many of each kind.
+        """
+        share = len(like) if each else max(1, len(like) // len(kinds))
         found: dict[str, UncertainGraph] = {}
         taken = np.zeros(0, dtype=np.int64)
         for number, kind in enumerate(kinds):
@@ -283,3 +292,40 @@ class Clean(EvaluationProtocol):
                 f"facts of {self.dataset.name}",
                 hint="Train on a leak-safe split (ukge train DATA --leak-safe) and evaluate that run.",
             )
+
+
+@protocols.register("uncertainty")
+class Uncertainty(EvaluationProtocol):
+    """How far confidences can be trusted."""
+
+    name = "uncertainty"
+    about = "errors beside each kind of true negatives, quantiles, intervals and answer sets"
+
+    def tasks(self) -> tuple[Task, ...]:
+        """Return errors by kind, distributions and intervals, and answer sets of both sides."""
+        dataset = self.dataset
+        if len(dataset.val) < FEWEST_FACTS:
+            raise DataError(
+                f"{dataset.name} has {len(dataset.val)} validation facts, {FEWEST_FACTS} are needed",
+                hint="Split the graph with a larger validation part.",
+            )
+        kinds = self.drawn(dataset, dataset.test, tuple(SHARES), each=True)
+        if not kinds:
+            raise DataError(f"no true negative link was found for {dataset.name}", hint="Is the graph complete?")
+        facts = {FACTS: dataset.test, NEGATIVES: self._mixed(dataset.test)}
+        return (
+            ByKind(dataset.test, kinds),
+            Distributions(facts, concat([dataset.val, self._mixed(dataset.val)])),
+            *(Sets(dataset.test, dataset.val, dataset.train, side) for side in SIDES),
+        )
+
+    def _mixed(self, like: UncertainGraph) -> UncertainGraph:
+        """Return as many links as there are facts, of every kind in the shares that evidence learns from."""
+        drawn = []
+        for number, (kind, share) in enumerate(SHARES.items()):
+            try:
+                n = max(1, round(share * len(like)))
+                drawn.append(negative_links(self.dataset, like=like, kind=kind, n=n, seed=self.settings.seed + number))
+            except DataError:  # it is told of already
+                continue
+        return concat(drawn)

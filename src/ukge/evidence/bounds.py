@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -17,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import ConfigError, UkgeWarning
+from ukge.evaluation.distribution import NEUTRAL, Outcomes
 from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.trees import Floats, Matrix, Trees, grow
 from ukge.graph.keys import find
@@ -79,7 +81,7 @@ class Bounds:
     ) -> tuple[Floats, Floats]:
         """Return the lower and the upper bound of each fact's confidence."""
         check_bounds(coverage, by)
-        expected = _expected(self.difficulty, columns, _lots(columns, len(self.difficulty)))
+        expected = self._difficulty_of(columns)
         own = self._categories(self.predicted, self.relation, by)
         asked = self._categories(predicted, relation, by)
         reach = error_quantiles(np.abs(self.error) / self.expected, own, asked, coverage) * expected
@@ -92,6 +94,24 @@ class Bounds:
                 stacklevel=2,
             )
         return np.clip(predicted - reach, 0.0, 1.0), np.clip(predicted + reach, 0.0, 1.0)
+
+    def quantiles(
+        self, columns: Matrix, predicted: Floats, levels: Sequence[float] | Floats, prior: float = NEUTRAL
+    ) -> Floats:
+        """Return the quantiles of each fact's confidence, a column per level.
+
+        They are those of facts that the trees did not see, with a like prediction and a like expected error. `prior` is
+        the share of facts among the links that are asked about; `predicted` is what is said where half of them hold.
+        """
+        return self.outcomes.quantiles(predicted, self._difficulty_of(columns), levels, prior)
+
+    @cached_property
+    def outcomes(self) -> Outcomes:
+        """What facts turned out to be, by prediction and expected error."""
+        return Outcomes.of(self.predicted, np.clip(self.predicted + self.error, 0.0, 1.0), self.expected)
+
+    def _difficulty_of(self, columns: Matrix) -> Floats:
+        return _expected(self.difficulty, columns, _lots(columns, len(self.difficulty)))
 
     def bands(self, predicted: Floats) -> npt.NDArray[np.int64]:
         """Return the confidence band of each prediction."""

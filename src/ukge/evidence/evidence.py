@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack, overload
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 import numpy as np
 import numpy.typing as npt
 
-from ukge.errors import RunError
-from ukge.evidence.bounds import Bounds, By
+from ukge.errors import ConfigError, RunError
+from ukge.evaluation.answer_sets import AnswerSets
+from ukge.evaluation.distribution import NEUTRAL, middle
+from ukge.evidence.bounds import Bounds, By, check_bounds
 from ukge.evidence.features import Features
 from ukge.evidence.kernels import load_compiler
 from ukge.evidence.ranking import CandidateRanker
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
     from ukge.evidence.backbones import Models
     from ukge.evidence.explain import Explanation
+    from ukge.evidence.kinds import KindErrors
     from ukge.evidence.regressor import StrongClassifier
 
 
@@ -43,8 +47,9 @@ class Evidence:
     question is how confident a one.
     """
 
-    def __init__(self, parts: Parts | StoredParts) -> None:
+    def __init__(self, parts: Parts | StoredParts, prior: float = NEUTRAL) -> None:
         self._parts = parts
+        self.prior = prior
 
     @property
     def features(self) -> Features:
@@ -59,7 +64,8 @@ class Evidence:
     @property
     def regressor(self) -> ConfidenceRegressor:
         """What makes a confidence of evidence."""
-        return self._parts.regressor
+        found = self._parts.regressor
+        return found if self.prior == NEUTRAL else replace(found, prior=self.prior)
 
     @property
     def bounds(self) -> Bounds:
@@ -107,6 +113,16 @@ class Evidence:
         chosen = (settings or EvidenceSettings()).replace(**changes)
         return cls(fit(models, dataset, chosen, engine, tell))
 
+    def with_prior(self, prior: float) -> Self:
+        """Return the same for links of which this share are facts, and not half of them, as it was fitted.
+
+        It changes what is said of any link: confidences, bounds, quantiles, reasons. A fact that is taken to hold has
+        the confidence that it had.
+        """
+        if not 0.0 < prior < 1.0:
+            raise ConfigError(f"the share of links that hold is between 0 and 1, not {prior:g}")
+        return type(self)(self._parts, prior)
+
     def refit(self, *, tell: Tell | None = None, **changes: Unpack[RegressorChanges]) -> Self:
         """Return other trees over the same evidence, with some of their settings changed.
 
@@ -114,7 +130,7 @@ class Evidence:
         """
         from ukge.evidence.fitting import refit  # noqa: PLC0415
 
-        return type(self)(refit(self._parts, changes, tell))
+        return type(self)(refit(self._parts, changes, tell), self.prior)
 
     def strong(self, tau: float = 0.85, dataset: Dataset | None = None) -> StrongClassifier:
         """Return trees that say how likely facts have a confidence above τ.
@@ -209,12 +225,57 @@ class Evidence:
         return self.interval_of(columns, ids[1], coverage, by=by, assume_holds=assume_holds)
 
     def interval_of(
-        self, columns: Matrix, relation: Ids, coverage: float = 0.9, *, by: By = "band", assume_holds: bool = False
+        self, columns: Matrix, relation: AnyIds, coverage: float = 0.9, *, by: By = "band", assume_holds: bool = False
     ) -> tuple[Floats, Floats]:
-        """Return the bounds of facts whose evidence is at hand."""
+        """Return the bounds of facts whose evidence is at hand.
+
+        With a prior of its own, they are the middle share of the quantiles, which are kept within facts with a like
+        prediction, whatever `by` says.
+        """
+        if assume_holds or self.prior == NEUTRAL:
+            bounds = self.bounds_if_held if assume_holds else self.bounds
+            predicted = self.regressor.predict(columns, assume_holds=assume_holds)
+            return bounds.interval(columns, predicted, relation, coverage, by)
+        check_bounds(coverage, by)
+        low, high = self.quantiles_of(columns, middle(coverage)).T
+        return low, high
+
+    def quantiles(
+        self,
+        facts: Facts,
+        levels: Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95),
+        *,
+        assume_holds: bool = False,
+        count_itself: bool = False,
+    ) -> Floats:
+        """Return quantiles of the confidence of facts, a row per fact and a column per level.
+
+        They are those of validation facts and negative links that the trees did not see, with a like prediction and a
+        like expected error: where confidences are a few round numbers, so are their quantiles.
+        """
+        columns = self.matrix(*self.ids(facts), count_itself=count_itself)
+        return self.quantiles_of(columns, levels, assume_holds=assume_holds)
+
+    def quantiles_of(self, columns: Matrix, levels: Sequence[float], *, assume_holds: bool = False) -> Floats:
+        """Return the quantiles of facts whose evidence is at hand."""
+        if not len(levels) or not all(0.0 < level < 1.0 for level in levels):
+            raise ConfigError("a level of a quantile is a number between 0 and 1", hint="0.5 is the median.")
         bounds = self.bounds_if_held if assume_holds else self.bounds
-        predicted = self.regressor.predict(columns, assume_holds=assume_holds)
-        return bounds.interval(columns, predicted, relation, coverage, by)
+        neutral = self._parts.regressor.predict(columns, assume_holds=assume_holds)
+        return bounds.quantiles(columns, neutral, levels, NEUTRAL if assume_holds else self.prior)
+
+    def confidence_quantiles(self, head: AnyIds, relation: AnyIds, tail: AnyIds, levels: Sequence[float]) -> Floats:
+        """Return the quantiles of each fact's confidence, by ids, as `confidence` reads it."""
+        return self.quantiles_of(self.matrix(head, relation, tail, count_itself=True), levels)
+
+    def confidence_bounds(self, head: AnyIds, relation: AnyIds, tail: AnyIds, coverage: float) -> tuple[Floats, Floats]:
+        """Return the bounds of each fact's confidence, by ids, as `confidence` reads it."""
+        return self.interval_of(self.matrix(head, relation, tail, count_itself=True), relation, coverage)
+
+    @property
+    def answer_sets(self) -> AnswerSets | None:
+        """Answer sets of queries, if there were validation queries to calibrate them on."""
+        return self._parts.answer_sets
 
     def confidence(self, head: AnyIds, relation: AnyIds, tail: AnyIds) -> Floats:
         """Return the confidence of each fact, by ids: what the evaluation protocols ask for.
@@ -272,6 +333,10 @@ class Evidence:
             found[f"mae{suffix}"] = float(np.mean(np.abs(bounds.error)))
         return found
 
+    def errors_by_kind(self) -> dict[str, KindErrors]:
+        """Return errors and calibration on unseen validation facts beside negative links of each kind."""
+        return dict(self._parts.kinds)
+
     def __repr__(self) -> str:
         models = ", ".join(each.name for each in self.features.backbones) or "no model"
         mse = self.unseen_errors()["mse"]
@@ -306,7 +371,7 @@ class Evidence:
         The compiler is loaded, too: whoever asks many questions has each of them answered sooner.
         """
         load_compiler()
-        return type(self)(Parts.of(self._parts))
+        return type(self)(Parts.of(self._parts), self.prior)
 
     def over(self, features: Features) -> Self:
         """Return evidence with the same trees and bounds that is read from something else."""
@@ -315,7 +380,7 @@ class Evidence:
             graph.with_facts(each.head, each.relation, each.tail, each.confidence) for each in (old.val, old.test)
         )
         dataset = Dataset(old.name, graph, val, test, inverses=old.inverses)
-        return type(self)(replace(Parts.of(self._parts), features=features, dataset=dataset))
+        return type(self)(replace(Parts.of(self._parts), features=features, dataset=dataset), self.prior)
 
     def ids(self, facts: Facts) -> tuple[Ids, Ids, Ids]:
         """Return head, relation and tail ids of facts; an unknown name is an error that suggests near ones."""
@@ -328,3 +393,12 @@ class HeldFacts(Evidence):
     def confidence(self, head: AnyIds, relation: AnyIds, tail: AnyIds) -> Floats:
         """Return the confidence of each fact, by ids, given that it holds."""
         return self.predict_ids(head, relation, tail, assume_holds=True, count_itself=True)
+
+    def confidence_quantiles(self, head: AnyIds, relation: AnyIds, tail: AnyIds, levels: Sequence[float]) -> Floats:
+        """Return the quantiles of each fact's confidence, by ids, given that it holds."""
+        return self.quantiles_of(self.matrix(head, relation, tail, count_itself=True), levels, assume_holds=True)
+
+    def confidence_bounds(self, head: AnyIds, relation: AnyIds, tail: AnyIds, coverage: float) -> tuple[Floats, Floats]:
+        """Return the bounds of each fact's confidence, by ids, given that it holds."""
+        columns = self.matrix(head, relation, tail, count_itself=True)
+        return self.interval_of(columns, relation, coverage, assume_holds=True)

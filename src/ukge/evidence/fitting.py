@@ -19,13 +19,14 @@ from ukge.evidence.backbones import Backbone, Models, backbones_of
 from ukge.evidence.bounds import Bounds
 from ukge.evidence.features import EXPECTED, Features
 from ukge.evidence.kernels import load_compiler
+from ukge.evidence.kinds import KindErrors, errors_by_kind, kinds_left_out
 from ukge.evidence.paths import PathRules
-from ukge.evidence.ranking import fit_ranker
-from ukge.evidence.regressor import Examples, fit_regressor, joined
+from ukge.evidence.ranking import fit_answer_sets, fit_ranker
+from ukge.evidence.regressor import ConfidenceRegressor, Examples, fit_regressor, joined
 from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.storage import Parts, StoredParts
 from ukge.evidence.tables import Tables
-from ukge.evidence.trees import Matrix, grow
+from ukge.evidence.trees import Floats, Matrix, grow
 from ukge.graph.dataset import Dataset
 from ukge.graph.index import FactIndex
 from ukge.graph.keys import contains
@@ -97,13 +98,15 @@ def _fitted(features: Features, dataset: Dataset, settings: EvidenceSettings, st
     blind = _blind(dataset)
     val = blind.val
     steps.begin(HEAD)
-    examples, negatives, notes = _examples(features, blind, settings)
+    examples, by_kind, notes = _examples(features, blind, settings)
+    negatives = concat(list(by_kind.values()))
     regressor, unseen = fit_regressor(examples, features.rising, settings, steps.within)
     steps.begin(BOUNDS)
     rows = np.random.default_rng(settings.seed).permutation(len(negatives))[: len(val)]
     every = np.concatenate([examples.facts, examples.negatives[rows]])
     at = np.concatenate([np.arange(len(val)), len(val) + rows])
-    predicted = regressor.overall(joined(settings.error, unseen.holds[at], unseen.level[at]))
+    every_predicted = regressor.overall(joined(settings.error, unseen.holds, unseen.level))
+    predicted = every_predicted[at]
     observed = np.concatenate([val.confidence, np.zeros(len(rows))])
     relation = np.concatenate([val.relation, negatives.relation[rows]])
     bounds = Bounds.fit(every, predicted, observed, relation, settings)
@@ -112,16 +115,37 @@ def _fitted(features: Features, dataset: Dataset, settings: EvidenceSettings, st
     held = Bounds.fit(examples.facts, if_held, val.confidence, np.asarray(val.relation), settings)
     steps.begin(RANKING)
     ranker = fit_ranker(features, val, settings, steps.within)
-    return Parts(features, regressor, bounds, held, ranker, settings, dataset, tuple(notes))
+    sets = None if ranker is None else fit_answer_sets(ranker, features, val, settings, regressor)
+    kinds = _kinds(features, blind, settings, regressor, every_predicted, {k: len(v) for k, v in by_kind.items()})
+    return Parts(features, regressor, bounds, held, ranker, settings, dataset, tuple(notes), kinds, sets)
+
+
+def _kinds(
+    features: Features,
+    blind: Dataset,
+    settings: EvidenceSettings,
+    regressor: ConfidenceRegressor,
+    predicted: Floats,
+    sizes: Mapping[str, int],
+) -> dict[str, KindErrors]:
+    """Return the errors by kind of negative links, given what is predicted of the examples out of fold."""
+    facts, *parts = np.split(predicted, np.cumsum([len(blind.val), *sizes.values()])[:-1])
+
+    def predict(links: UncertainGraph) -> Floats:
+        return regressor.predict(features.columns(links.head, links.relation, links.tail))
+
+    links = dict(zip(sizes, parts, strict=True)) | kinds_left_out(blind, settings, predict)
+    return errors_by_kind(facts, blind.val.confidence, dict(sorted(links.items())))
 
 
 def _examples(
     features: Features, blind: Dataset, settings: EvidenceSettings
-) -> tuple[Examples, UncertainGraph, list[str]]:
-    """Return what heads learn from, the negative links among it, and what is to be said of them."""
-    negatives, notes = mixed_negatives(blind, settings)
-    columns = [features.columns(each.head, each.relation, each.tail) for each in (blind.val, negatives)]
-    return Examples(columns[0], blind.val.confidence, columns[1]), negatives, notes
+) -> tuple[Examples, dict[str, UncertainGraph], list[str]]:
+    """Return what heads learn from, the negative links among it by kind, and what is to be said of them."""
+    by_kind, notes = negatives_by_kind(blind, settings)
+    parts = blind.val, concat(list(by_kind.values()))
+    columns = [features.columns(each.head, each.relation, each.tail) for each in parts]
+    return Examples(columns[0], blind.val.confidence, columns[1]), by_kind, notes
 
 
 def _blind(dataset: Dataset) -> Dataset:
@@ -198,12 +222,18 @@ def with_expectation(
 
 
 def mixed_negatives(dataset: Dataset, settings: EvidenceSettings) -> tuple[UncertainGraph, list[str]]:
+    """Return the links of all kinds together, and what could not be had."""
+    by_kind, notes = negatives_by_kind(dataset, settings)
+    return concat(list(by_kind.values())), notes
+
+
+def negatives_by_kind(dataset: Dataset, settings: EvidenceSettings) -> tuple[dict[str, UncertainGraph], list[str]]:
     """Return links like the validation facts that are no training or validation facts, and what could not be had.
 
     A kind that does not find enough links on a small or dense graph is left out; that none finds any is an error.
     """
     total = sum(settings.negatives.values())
-    drawn: list[UncertainGraph] = []
+    drawn: dict[str, UncertainGraph] = {}
     notes: list[str] = []
     taken = np.zeros(0, dtype=np.int64)
     for number, (kind, share) in enumerate(sorted(settings.negatives.items())):
@@ -218,10 +248,10 @@ def mixed_negatives(dataset: Dataset, settings: EvidenceSettings) -> tuple[Uncer
             continue
         links = links[~contains(taken, links.keys())]
         taken = np.sort(np.concatenate([taken, links.keys()]))
-        drawn.append(links)
+        drawn[kind] = links
     if not drawn:
         raise DataError("no negative links were found to learn from", hint="Is the graph complete?")
-    return concat(drawn), notes
+    return drawn, notes
 
 
 def _blindly_drawn(dataset: Dataset, like: UncertainGraph, *, kind: str, n: int, seed: int) -> UncertainGraph:

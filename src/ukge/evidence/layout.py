@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import RunError
+from ukge.evaluation.answer_sets import AnswerSets
 from ukge.evidence.backbones import AGREEMENT
 from ukge.evidence.bounds import Bounds
 from ukge.evidence.features import GRAPH, MOST_CATEGORIES
@@ -99,8 +100,8 @@ class Layout:
     def regressor(self) -> ConfidenceRegressor:
         """Return what makes a confidence of evidence."""
         trees = [self._trees(f"head.{name}", self.n_columns) for name in ("holds", "level")]
-        lines = [self._calibration(f"head.{name}") for name in ("chance", "if_held", "overall")]
-        return ConfidenceRegressor(self.settings.error, trees[0], trees[1], *lines)
+        chance, if_held, overall = (self._calibration(f"head.{name}") for name in ("chance", "if_held", "overall"))
+        return ConfidenceRegressor(self.settings.error, trees[0], trees[1], chance, if_held, overall)
 
     def bounds(self, number: int) -> Bounds:
         """Return the bounds of any fact (0), or of facts that are taken to hold (1)."""
@@ -121,6 +122,17 @@ class Layout:
             return None
         columns = self.n_columns + 3 * self.n_models + 1  # of each model a rank and two distances; the side at the end
         return CandidateRanker(self._trees("ranking", columns), self.settings.rank_candidates)
+
+    def answer_sets(self) -> AnswerSets | None:
+        """Return the answer sets of queries, if they were calibrated."""
+        if "sets.score" not in self.arrays:
+            return None
+        expected = {
+            "score": Expected("float64", ("facts",)),
+            "relation": Expected("int32", ("facts",), low=0, high=self.n_relations - 1),
+            "side": Expected("int8", ("facts",), low=0, high=1),
+        }
+        return AnswerSets(**self._read("sets", expected))
 
     def _calibration(self, name: str) -> Calibration:
         x = Expected("float64", ("points",), rising=True)

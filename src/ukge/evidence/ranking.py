@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ukge.evaluation.answer_sets import AnswerSets
 from ukge.evidence.features import Features
 from ukge.evidence.kernels import kernel, prange
 from ukge.evidence.lookup import find
@@ -21,7 +22,7 @@ from ukge.evidence.tables import UNIT
 from ukge.evidence.trees import Floats, Matrix, Trees, grow
 from ukge.graph.index import FactIndex
 from ukge.graph.keys import contains
-from ukge.graph.queries import SIDES, Answers, Places, Queries, Side
+from ukge.graph.queries import SIDES, Answers, AnyIds, Places, Queries, Side
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids
 from ukge.models.tables import best
@@ -37,6 +38,12 @@ BENEATH = -1.0
 
 TIED = 1e-4
 """What the first model's order adds to a score at most: many known answers have the same confidence, 1 above all."""
+
+LEFT = 5
+"""One validation query in so many, at least, is not learnt from."""
+
+SET_FACTS = 1_000
+"""Validation facts of each side that answer sets are calibrated on at most."""
 
 WALKS = 20_000
 """Second steps that are looked at for one query; hubs have more than could change the answer."""
@@ -207,14 +214,11 @@ def fit_ranker(
     """Fit trees to the candidates of validation queries of both sides; None without queries, or without answers."""
     if settings.rank_queries == 0:
         return None
-    rng = np.random.default_rng(settings.seed)
     index = FactIndex(val)
     parts: list[Matrix] = []
     truth: list[npt.NDArray[np.bool_]] = []
     for side in SIDES:
-        given, relation = _queries(index, side)
-        chosen = np.sort(rng.permutation(len(given))[: settings.rank_queries])
-        queries = Queries.of(side, given[chosen], relation[chosen])
+        queries = learnt_queries(index, side, settings)
         for block in blocks(len(queries)):
             part = queries[block]
             found, columns = judged_candidates(features, part, model_scores(features, part), settings.rank_candidates)
@@ -227,6 +231,61 @@ def fit_ranker(
     if not true.any() or true.all():
         return None
     return CandidateRanker(grow("log_loss", every, true, settings), settings.rank_candidates)
+
+
+def learnt_queries(index: FactIndex, side: Side, settings: EvidenceSettings) -> Queries:
+    """Return the validation queries of a side that the trees learn from; a fifth at least is left to judge them by."""
+    given, relation = _queries(index, side)
+    order = np.random.default_rng([settings.seed, SIDES.index(side)]).permutation(len(given))
+    chosen = np.sort(order[: min(settings.rank_queries, len(given) - len(given) // LEFT)])
+    return Queries.of(side, given[chosen], relation[chosen])
+
+
+def fit_answer_sets(
+    ranker: CandidateRanker,
+    features: Features,
+    val: UncertainGraph,
+    settings: EvidenceSettings,
+    regressor: ConfidenceRegressor,
+) -> AnswerSets | None:
+    """Calibrate answer sets on the validation facts whose queries the trees for ranking did not see; None without any.
+
+    The query of a fact without a direction is one of tails, whichever of its ends is given.
+    """
+    index = FactIndex(val)
+    seen = {
+        side: index.query_keys(queries.given, queries.relation)
+        for side in SIDES
+        for queries in (learnt_queries(index, side, settings),)
+    }
+    undirected = val.undirected_relations[val.relation]
+    from_tail = index.query_keys(val.tail, val.relation)
+    unseen: dict[Side, npt.NDArray[np.bool_]] = {
+        "tail": ~np.isin(index.query_keys(val.head, val.relation), seen["tail"]),
+        "head": ~np.where(undirected, np.isin(from_tail, seen["tail"]), np.isin(from_tail, seen["head"])),
+    }
+    asked = _Asked(ranker, features, regressor)
+    facts = {side: val[np.flatnonzero(rows)] for side, rows in unseen.items()}
+    return AnswerSets.fit(asked, facts, features.index, SET_FACTS) if any(map(len, facts.values())) else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """A ranker with what it judges by: scores every entity, as `Evidence` does."""
+
+    ranker: CandidateRanker
+    features: Features
+    regressor: ConfidenceRegressor
+
+    @property
+    def n_entities(self) -> int:
+        return self.features.index.n_entities
+
+    def tail_scores(self, head: AnyIds, relation: AnyIds) -> npt.NDArray[np.float32]:
+        return self.ranker.scores(self.features, Queries.of("tail", head, relation), self.regressor)
+
+    def head_scores(self, relation: AnyIds, tail: AnyIds) -> npt.NDArray[np.float32]:
+        return self.ranker.scores(self.features, Queries.of("head", tail, relation), self.regressor)
 
 
 def _queries(index: FactIndex, side: Side) -> tuple[Places, Places]:

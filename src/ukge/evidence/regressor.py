@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import ConfigError, DataError
+from ukge.evaluation.distribution import NEUTRAL
 from ukge.evidence.settings import Error, EvidenceSettings
 from ukge.evidence.shap import contributions, expected_value
 from ukge.evidence.trees import Floats, Loss, Matrix, Trees, grow
@@ -121,13 +122,21 @@ class ConfidenceRegressor:
     chance: Calibration
     if_held: Calibration
     overall: Calibration
+    prior: float = NEUTRAL
+    """share of facts among the links that are asked about; trees and calibration saw as many facts as false links"""
 
     def predict(self, columns: Matrix, *, assume_holds: bool = False) -> Floats:
         """Return the confidence of each fact, or, with `assume_holds`, its confidence given that it holds."""
         level = np.clip(self.level.predict(columns), 0.0, 1.0)
         if assume_holds:
             return self.if_held(level)
-        return self.overall(joined(self.error, self.chance(self.holds.predict(columns)), level))
+        return self.overall(joined(self.error, self._certain(self.chance(self.holds.predict(columns))), level))
+
+    def _certain(self, chance: Floats) -> Floats:
+        """Return the chance to hold of links of which other shares hold than of those that the trees saw."""
+        if self.prior == NEUTRAL:
+            return chance
+        return chance * self.prior / (chance * self.prior + (1.0 - chance) * (1.0 - self.prior))
 
     def score(self, columns: Matrix) -> Floats:
         """Return what orders facts like the confidence does, but without the ties that calibration makes."""
@@ -143,7 +152,7 @@ class ConfidenceRegressor:
         if assume_holds:
             found = level.through(self.if_held)
         else:
-            chance = _Quantity(self.holds, columns).through(self.chance)
+            chance = _Quantity(self.holds, columns).through(lambda raw: self._certain(self.chance(raw)))
             if self.error == "absolute":
                 chance = chance.through(lambda p: (p > 0.5).astype(np.float64))
             found = chance.times(level).through(self.overall)

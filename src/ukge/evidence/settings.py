@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypedDict, Unpack
 
 from ukge.errors import ConfigError, known_names
-from ukge.graph.negatives import KINDS
+from ukge.graph.negatives import KINDS, SHARES
 
 Error = Literal["squared", "absolute"]
 ERRORS: tuple[Error, Error] = ("squared", "absolute")
 
-MIXTURE: Mapping[str, float] = {"paper": 0.5, "degree": 0.2, "range": 0.1, "uniform": 0.1, "other-relation": 0.1}
+MIXTURE: Mapping[str, float] = SHARES
 """Shares of the kinds of negative links. Trees that see one kind alone fail on the others."""
 
 
@@ -23,6 +24,20 @@ def as_error(name: str) -> Error:
         if each == name:
             return each
     raise ConfigError(f"unknown error {name!r}", hint=f"Known: {', '.join(ERRORS)}.")
+
+
+def as_shares(text: str) -> dict[str, float]:
+    """Return shares of kinds of negative links from words such as `corruption` or `corruption=3,paper=1`."""
+    shares = {}
+    for each in text.split(","):
+        kind, _, share = each.strip().partition("=")
+        try:
+            shares[kind] = float(share or 1.0)
+        except ValueError:
+            raise ConfigError(
+                f"the share of {kind} is {share!r}, and no number", hint="Try corruption=3,paper=1."
+            ) from None
+    return shares
 
 
 class RegressorChanges(TypedDict, total=False):
@@ -87,7 +102,7 @@ class EvidenceSettings:
         as_error(self.error)
         for kind, share in self.negatives.items():
             KINDS.get(kind)
-            if share < 0:
+            if not 0 <= share < math.inf:
                 raise ConfigError(f"the share of negative links of kind {kind} is {share:g}", hint="Give 0 or more.")
         if not sum(self.negatives.values()) > 0:
             raise ConfigError("evidence needs negative links to learn from", hint="Give a kind a share above 0.")

@@ -9,7 +9,7 @@ Facts, names and the run's weights are those of the run that it is in; evidence 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -20,9 +20,11 @@ from pydantic import BaseModel, Field, FiniteFloat, ValidationError, model_valid
 
 from ukge._version import __version__
 from ukge.errors import RunError, UkgeError
+from ukge.evaluation.answer_sets import AnswerSets
 from ukge.evidence.backbones import Backbone
 from ukge.evidence.bounds import Bounds
 from ukge.evidence.features import Features
+from ukge.evidence.kinds import KindErrors
 from ukge.evidence.layout import AGAIN, Layout, arrays_of
 from ukge.evidence.ranking import CandidateRanker
 from ukge.evidence.regressor import ConfidenceRegressor
@@ -66,6 +68,9 @@ class Parts:
     dataset: Dataset
     """what it belongs to: the known facts are its training facts"""
     notes: tuple[str, ...] = ()
+    kinds: Mapping[str, KindErrors] = field(default_factory=dict)
+    """errors on unseen facts and links, by the kind of these"""
+    answer_sets: AnswerSets | None = None
 
     @classmethod
     def of(cls, parts: Parts | StoredParts) -> Parts:
@@ -100,6 +105,7 @@ def _write(home: Path, folder: Path, parts: Parts | StoredParts) -> None:
         "bounds": (parts.bounds, parts.bounds_if_held),
         "expectation": features.expectation,
         "ranking": None if ranker is None else ranker.trees,
+        "sets": parts.answer_sets,
     }
     arrays: Arrays = {own: array for name, part in stored.items() for own, array in arrays_of(part, name).items()}
     kept = [_keep_weights(home, folder, number, each) for number, each in enumerate(features.backbones)]
@@ -109,6 +115,7 @@ def _write(home: Path, folder: Path, parts: Parts | StoredParts) -> None:
         "version": __version__,
         "settings": asdict(parts.settings),
         "notes": list(parts.notes),
+        "kinds": {kind: asdict(errors) for kind, errors in parts.kinds.items()},
         "prior": [rules.prior.mean, rules.prior.strength],
         "strong": rules.strong,
         "models": [
@@ -172,6 +179,7 @@ class Notes(BaseModel):
 
     settings: EvidenceSettings
     notes: tuple[str, ...]
+    kinds: dict[str, KindErrors] = Field(default_factory=dict)
     prior: tuple[Annotated[float, Field(ge=0, le=1)], Annotated[FiniteFloat, Field(gt=0)]]
     strong: Annotated[float, Field(ge=0, le=1)]
     models: tuple[ModelNote, ...]
@@ -211,7 +219,7 @@ class StoredParts:
         self._told = Notes.of(path / FILE, self._arrays.notes)
         in_a_run = path.name == EVIDENCE and (path.parent / "manifest.json").is_file()
         self._home = path.parent if in_a_run else path
-        self.settings, self.notes = self._told.settings, self._told.notes
+        self.settings, self.notes, self.kinds = self._told.settings, self._told.notes, self._told.kinds
 
     @cached_property
     def names(self) -> tuple[Vocabulary, Vocabulary]:
@@ -302,3 +310,8 @@ class StoredParts:
     def ranker(self) -> CandidateRanker | None:
         """What orders the candidates of a query, if it was fitted."""
         return self._layout.ranker()
+
+    @cached_property
+    def answer_sets(self) -> AnswerSets | None:
+        """Answer sets of queries, if they were calibrated."""
+        return self._layout.answer_sets()

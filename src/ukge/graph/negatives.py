@@ -6,14 +6,16 @@ How they are drawn decides what a test can tell, so there are several kinds, and
 - `range`: any head, the tail of a random training fact of the relation.
 - `paper`: the same tail, the head a random end of a random training fact. The links of the paper's test sets are
   distributed like this: frequent tails of the relation, heads by degree.
-- `degree`: the like fact with its head or its tail replaced by a random end of a random training fact.
+- `corruption`: the like fact with its head or its tail replaced by any entity: the corruption that most of the field
+  trains and tests with.
+- `degree`: the same, but the new entity is a random end of a random training fact.
 - `other-relation`: an entity pair that train holds under another relation; the hardest.
-- `mixture`: equal shares of uniform, range, degree and other-relation.
+- `mixture`: equal shares of uniform, range, degree and other-relation, which the protocol `clean` is made of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -29,7 +31,18 @@ from ukge.graph.vocabulary import Ids
 from ukge.registry import Registry
 from ukge.settings.knobs import check_number, check_seed
 
+MIXTURE = "mixture"
 MIXED = ("uniform", "range", "degree", "other-relation")
+SHARES: Mapping[str, float] = {
+    "paper": 0.2,
+    "corruption": 0.2,
+    "degree": 0.2,
+    "other-relation": 0.2,
+    "range": 0.1,
+    "uniform": 0.1,
+}
+"""Shares of the kinds where all of them are wanted: those that evidence learns from, chosen on validation facts."""
+
 _TRIES = 1 << 16
 _ROUNDS = 100
 _BARREN_ROUNDS = 3
@@ -120,11 +133,14 @@ def _paper(pool: Pool, slots: Slots, rng: np.random.Generator) -> tuple[Ids, Ids
     return pool.entity_by_degree(len(slots), rng), tail
 
 
+@KINDS.register("corruption")
+def _corruption(pool: Pool, slots: Slots, rng: np.random.Generator) -> tuple[Ids, Ids]:
+    return _one_end_replaced(slots, rng.integers(0, pool.train.n_entities, len(slots), dtype=np.int32), rng)
+
+
 @KINDS.register("degree")
 def _degree(pool: Pool, slots: Slots, rng: np.random.Generator) -> tuple[Ids, Ids]:
-    other = pool.entity_by_degree(len(slots), rng)
-    at_head = rng.random(len(slots)) < 0.5
-    return np.where(at_head, other, slots.head), np.where(at_head, slots.tail, other)
+    return _one_end_replaced(slots, pool.entity_by_degree(len(slots), rng), rng)
 
 
 @KINDS.register("other-relation")
@@ -133,7 +149,7 @@ def _other_relation(pool: Pool, slots: Slots, rng: np.random.Generator) -> tuple
     return _take(pool.train.head, rows), _take(pool.train.tail, rows)
 
 
-@KINDS.register("mixture")
+@KINDS.register(MIXTURE)
 def _mixture(pool: Pool, slots: Slots, rng: np.random.Generator) -> tuple[Ids, Ids]:
     head = np.empty(len(slots), dtype=np.int32)
     tail = np.empty(len(slots), dtype=np.int32)
@@ -210,6 +226,11 @@ def _draw(propose: Proposer, pool: Pool, slots: Slots, known: Keys, rng: np.rand
         barren = barren + 1 if len(found) == 0 and tries == tries_most else 0
         tries = min(tries * 2, tries_most)
     return head, tail
+
+
+def _one_end_replaced(slots: Slots, other: Ids, rng: np.random.Generator) -> tuple[Ids, Ids]:
+    at_head = rng.random(len(slots)) < 0.5
+    return np.where(at_head, other, slots.head), np.where(at_head, slots.tail, other)
 
 
 def _pair_up(
