@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 Protocol = Annotated[
     str,
     typer.Option(
-        "--protocol", help="paper, split, positives or clean; figures of different ones do not compare.", metavar="NAME"
+        "--protocol",
+        help="paper, split, positives, clean or uncertainty; figures of different ones do not compare.",
+        metavar="NAME",
     ),
 ]
 Tau = Annotated[
