@@ -147,11 +147,28 @@ def test_an_explanation_is_told_in_sentences_and_as_json(evidence: Evidence, dat
     assert {fact[:4] for fact in rebuilt} <= {fact[:4] for fact in evidence.known}
 
 
-def test_the_top_reason_moved_most(evidence: Evidence, triples: Triples) -> None:
-    for top, told in zip(top_reasons(evidence, triples[:5]), explain_all(evidence, triples[:5]), strict=True):
+def test_reasons_that_name_facts_come_first(evidence: Evidence, triples: Triples) -> None:
+    for top, told in zip(top_reasons(evidence, triples[:20]), explain_all(evidence, triples[:20]), strict=True):
         assert isinstance(told, Explanation)
-        named = [reason for reason in told.reasons if reason.kind != OTHER]
-        assert top == max(named, key=lambda reason: reason.weight)
+        reasons = [reason for reason in told.reasons if reason.kind != OTHER]
+        heaviest = max(reason.weight for reason in reasons)
+        named = [reason.weight for reason in reasons if reason.facts and reason.weight >= max(5e-4, heaviest / 10)]
+        assert [reason.weight for reason in reasons[: len(named)]] == sorted(named, reverse=True)
+        assert top == reasons[0]
+
+
+def test_what_is_usual_is_no_reason(evidence: Evidence, dataset: Dataset) -> None:
+    """What the expectation moved goes to the evidence that it was made of, and nothing is lost."""
+    facts = [fact[:3] for fact in dataset.test[:30]]
+    taken = evidence.contributions(facts)
+    moved = taken.parts[:, list(taken.names).index("expected")]
+    assert (np.abs(moved) > 1e-3).any()
+    for told in explain_all(evidence, facts):
+        assert not [reason for reason in told.reasons if "such evidence" in reason.sentence]
+        total = (told.base or 0.0) + sum(reason.contribution or 0.0 for reason in told.reasons)
+        assert total == pytest.approx(told.confidence, abs=1e-9)
+        rest = [reason.weight for reason in told.reasons if reason.kind == OTHER]
+        assert sum(rest) < 5e-3  # of reasons too small to be told, each below 5e-4
 
 
 def test_an_unknown_name_is_refused(evidence: Evidence, dataset: Dataset) -> None:

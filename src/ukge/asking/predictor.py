@@ -25,6 +25,8 @@ from ukge.runs.directory import Run
 from ukge.runs.learnt import Learnt
 
 if TYPE_CHECKING:
+    from ukge.asking.answer_set import AnswerSet
+    from ukge.evaluation.answer_sets import AnswerSets, Within
     from ukge.evidence.doubt import Doubt
     from ukge.evidence.explain import Explanation
     from ukge.evidence.features import Features
@@ -49,16 +51,26 @@ class Predictor:
         self.evidence = evidence
 
     @classmethod
-    def open(cls, path: str | Path, data: str | Path | None = None, *, copied: bool = False) -> Self:
+    def open(
+        cls, path: str | Path, data: str | Path | None = None, *, copied: bool = False, prior: float | None = None
+    ) -> Self:
         """Open a finished run with its evidence, if it keeps some, or evidence in a directory of its own.
 
         `data` is where facts are now that the run refers to. What an answer does not need is not read. If `copied`,
-        weights and arrays are in memory, whatever happens to their files then.
+        weights and arrays are in memory, whatever happens to their files then. `prior` is the share of facts among the
+        links that will be asked about; if it is not said, evidence takes half of them to hold.
         """
         place = Path(path)
         if has_evidence(place) or not (place / "manifest.json").is_file():
             evidence = Evidence.load(place, copied=copied)
+            if prior is not None:
+                evidence = evidence.with_prior(prior)
             return cls(lambda: evidence.dataset, evidence=evidence)
+        if prior is not None:
+            raise RunError(
+                f"{place} has no evidence, and a model has no use for how many of the links hold",
+                hint=f"Fit some: ukge evidence fit {place}",
+            )
         run = Run.open(place)
         return cls(lambda: run.dataset(data), learnt=Learnt.load(run, copied=copied))
 
@@ -193,13 +205,50 @@ class Predictor:
 
         Known answers come with all others, not at all with `seen="exclude"`, or alone with "only".
         """
-        h, r, t = query_of(head, relation, tail, k, *self.names)
-        side: Side = "head" if h is None else "tail"
-        given = t if h is None else h
         ids = None if among is None else np.unique([self.entities.id(name) for name in among])
-        query = Query(side, int(given or 0), r, k, seen, ids, min_confidence, coverage)
+        query = self._query(head, relation, tail, k, coverage, seen, ids, min_confidence)
         ranking = Ranking(self, query)
         return ranking.finish(self.searcher.search([ranking.wanted()])[0])
+
+    def answer_set(
+        self,
+        head: str | None = None,
+        relation: str | None = None,
+        *,
+        tail: str | None = None,
+        coverage: float = COVERAGE,
+        within: Within = "all",
+        k: int = 100,
+    ) -> AnswerSet:
+        """Return the entities that hold a missing answer of a query with a chance of `coverage`, the first k of them.
+
+        With `within="relation"` the chance is kept within each relation that has enough validation facts.
+        """
+        from ukge.asking.answer_set import answer_set  # noqa: PLC0415 — other questions need none of it
+
+        return answer_set(self, self._query(head, relation, tail, k, coverage), within)
+
+    @cached_property
+    def answer_sets(self) -> AnswerSets | None:
+        """What answer sets are calibrated on; None where too few facts are known."""
+        from ukge.asking.answer_set import fitted_sets  # noqa: PLC0415
+
+        return fitted_sets(self)
+
+    def _query(
+        self,
+        head: str | None,
+        relation: str | None,
+        tail: str | None,
+        k: int,
+        coverage: float,
+        seen: Seen = "include",
+        among: npt.NDArray[np.int64] | None = None,
+        min_confidence: float = 0.0,
+    ) -> Query:
+        h, r, t = query_of(head, relation, tail, k, *self.names)
+        side: Side = "head" if h is None else "tail"
+        return Query(side, int((t if h is None else h) or 0), r, k, seen, among, min_confidence, coverage)
 
     def explain(
         self, head: str, relation: str, tail: str, *, coverage: float = COVERAGE, count_itself: bool = False

@@ -87,16 +87,8 @@ class Ranking:
         """Return the answers: judged, above the least confidence, at most k."""
         query, predictor = self.query, self.predictor
         entity = found.entity if predictor.evidence is None else self._and_proposed(found.entity)
-        zero = np.zeros(len(entity), dtype=np.int64)
-        judged = predictor.judge(*self._asked.facts(zero, entity.astype(np.int32)), query.coverage)
-        order = np.lexsort((entity, -judged.strength, -judged.confidence))
-        order = order[judged.confidence[order] >= query.min_confidence][: query.k]
-        stored = dict(zip(self._known.entity.tolist(), self._known.confidence.tolist(), strict=True))
-        names = predictor.entities.decode(entity[order]).to_pylist()
-        rows = zip(*(column[order].tolist() for column in judged[:3]), strict=True)
-        return [
-            Answer(name, confidence, _number(low), _number(high), stored.get(one))
-            for name, one, (confidence, low, high) in zip(names, entity[order].tolist(), rows, strict=True)
+        return [each for each in judged_answers(predictor, query, entity) if each.confidence >= query.min_confidence][
+            : query.k
         ]
 
     def _and_proposed(self, found: Ids) -> Ids:
@@ -123,6 +115,21 @@ class Ranking:
             return self.query.among
         known = self._known.entity.astype(np.int64)
         return known if self.query.among is None else np.intersect1d(known, self.query.among)
+
+
+def judged_answers(predictor: Predictor, query: Query, entity: Ids) -> list[Answer]:
+    """Return some entities as answers to a query, the most confident first, with what the graph stores of them."""
+    asked = Queries.of(query.side, query.given, query.relation)
+    known, zero = predictor.known.answers(asked), np.zeros(len(entity), dtype=np.int64)
+    judged = predictor.judge(*asked.facts(zero, entity.astype(np.int32)), query.coverage)
+    order = np.lexsort((entity, -judged.strength, -judged.confidence))
+    stored = dict(zip(known.entity.tolist(), known.confidence.tolist(), strict=True))
+    names = predictor.entities.decode(entity[order]).to_pylist()
+    rows = zip(*(column[order].tolist() for column in judged[:3]), strict=True)
+    return [
+        Answer(name, confidence, _number(low), _number(high), stored.get(one))
+        for name, one, (confidence, low, high) in zip(names, entity[order].tolist(), rows, strict=True)
+    ]
 
 
 class Found(NamedTuple):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ukge.cli.console import err, note, out, print_json
-from ukge.cli.flags import AsJson, Coverage, Out, Reasons, Relations, Run, SpreadsheetSafe, real, whole
+from ukge.cli.flags import AsJson, Coverage, Out, Prior, Reasons, Relations, Run, SpreadsheetSafe, real, whole
 from ukge.cli.reading import Reading
 from ukge.cli.results import check_out, deliver, facts_table, open_predictor, tell_of_judge
 from ukge.errors import ConfigError
@@ -28,7 +28,16 @@ def rank(
     tail: Annotated[str | None, typer.Option("--tail", help="Ask for heads of this tail.", metavar="NAME")] = None,
     k: Annotated[int, whole("-k", help="How many answers.")] = 10,
     unseen: Annotated[bool, typer.Option("--unseen", help="Only answers that the graph does not have.")] = False,
+    answer_set: Annotated[
+        float | None,
+        real(
+            "--answer-set",
+            help="The entities that hold a missing answer with this chance, the first k of them.",
+            inside=True,
+        ),
+    ] = None,
     coverage: Coverage = 0.9,
+    prior: Prior = None,
     reasons: Reasons = True,
     out_file: Out = None,
     safe: SpreadsheetSafe = False,
@@ -41,9 +50,17 @@ def rank(
     if (head is None) == (tail is None):
         raise ConfigError("a query has a head or a tail", hint="Give ‹head› to ask for tails, or ‹tail› for heads.")
     check_out(out_file)
-    with open_predictor(run) as predictor:
-        seen: Seen = "exclude" if unseen else "include"
-        answers = predictor.rank(head, relation, k, tail=tail, coverage=coverage, seen=seen)
+    with open_predictor(run, prior=prior) as predictor:
+        if answer_set is None:
+            seen: Seen = "exclude" if unseen else "include"
+            answers = predictor.rank(head, relation, k, tail=tail, coverage=coverage, seen=seen)
+        else:
+            found = predictor.answer_set(head, relation, tail=tail, coverage=answer_set, k=k)
+            coverage, answers = answer_set, found.answers
+            note(
+                f"a missing answer is among {found.size:,} of {len(predictor.entities):,} entities with a chance of "
+                f"{answer_set:.0%}; {len(answers):,} of them are shown"
+            )
         facts = [(head or each.entity, relation, tail or each.entity) for each in answers]
         why = _reasons(predictor, facts) if reasons and predictor.evidence is not None else {}
         tell_of_judge(predictor, run)
@@ -78,6 +95,7 @@ def explain(
     relation: Annotated[str, typer.Argument(help="The relation.", metavar="RELATION")],
     tail: Annotated[str, typer.Argument(help="The tail.", metavar="TAIL")],
     coverage: Coverage = 0.9,
+    prior: Prior = None,
     count_itself: Annotated[
         bool, typer.Option("--count-itself", help="Let a fact that the graph has count as evidence for itself.")
     ] = False,
@@ -87,7 +105,7 @@ def explain(
 
     Without evidence: what the graph holds that fits the fact. Nothing is evidence for itself, unless asked.
     """
-    with open_predictor(run) as predictor:
+    with open_predictor(run, prior=prior) as predictor:
         told = predictor.explain(head, relation, tail, coverage=coverage, count_itself=count_itself)
         tell_of_judge(predictor, run)
     if as_json:
@@ -116,6 +134,7 @@ def complete(
         typer.Option("--exclude", help="A file of facts not to tell; may be repeated.", metavar="FILE"),
     ] = None,
     coverage: Coverage = 0.9,
+    prior: Prior = None,
     reasons: Reasons = True,
     out_file: Out = None,
     safe: SpreadsheetSafe = False,
@@ -135,7 +154,7 @@ def complete(
     else:
         format_of_path(facts_only, writers)
     seen = [reading.read(path) for path in exclude or ()]
-    with open_predictor(run) as predictor, WorkProgress(err()) as progress:
+    with open_predictor(run, prior=prior) as predictor, WorkProgress(err()) as progress:
         found = predictor.complete(
             relations=relation,
             heads=head,

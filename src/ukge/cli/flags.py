@@ -65,6 +65,14 @@ def real(*names: str, help: str, low: float = 0.0, high: float = 1.0, inside: bo
 
 Seed = Annotated[int, whole("--seed", help="Seed of every random choice.", least=0, most=2**63 - 1)]
 Coverage = Annotated[float, real("--coverage", help="Share of facts whose interval is to hold them.", inside=True)]
+Prior = Annotated[
+    float | None,
+    real(
+        "--prior",
+        help="Share of facts among the links that are asked about; evidence takes half of them to hold.",
+        inside=True,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 Reasons = Annotated[bool, typer.Option("--reasons/--no-reasons", help="Whether to tell each one's top reason.")]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ukge.cli.console import err, note
-from ukge.cli.flags import AsJson, Coverage, Out, Reasons, Run, SpreadsheetSafe, real
+from ukge.cli.flags import AsJson, Coverage, Out, Prior, Reasons, Run, SpreadsheetSafe, real
 from ukge.cli.reading import Reading, file_of, tell_skipped
 from ukge.cli.results import check_out, deliver, facts_table, open_predictor, tell_of_judge
 
@@ -34,6 +34,7 @@ def predict(
     out_file: Out = None,
     safe: SpreadsheetSafe = False,
     coverage: Coverage = 0.9,
+    prior: Prior = None,
     reasons: Reasons = True,
     new_facts: Annotated[
         Path | None, typer.Option("--with", help="Facts to take in first, new entities too.", metavar="FACTS")
@@ -54,7 +55,7 @@ def predict(
         rows = read_facts(path, **reading.options)
     tell_skipped(str(file), rows.skipped)
     console = err()
-    with console.status("judging the facts"), open_predictor(run, console) as opened:
+    with console.status("judging the facts"), open_predictor(run, console, prior) as opened:
         predictor = opened if new_facts is None else _folded(opened, reading.read(new_facts))
         hint = "Check that the run is of this graph, or tell of new entities: ‹with=FACTS›."
         facts = KnownFacts.of(rows, *predictor.names, hint=hint)

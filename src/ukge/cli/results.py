@@ -108,7 +108,7 @@ def _numbers(table: pa.Table, coverage: float | None) -> list[tuple[Callable[[di
 
 
 @contextmanager
-def open_predictor(run: Path, console: Console | None = None) -> Iterator[Predictor]:
+def open_predictor(run: Path, console: Console | None = None, prior: float | None = None) -> Iterator[Predictor]:
     """Open a run to be asked; the first question on a machine has to wait for the compiler."""
     from ukge.asking import Predictor
     from ukge.evidence.kernels import before_compiler
@@ -121,7 +121,7 @@ def open_predictor(run: Path, console: Console | None = None) -> Iterator[Predic
             stack.enter_context(when_compiling(lambda said: (console or err()).print(said, style="dim")))
 
         stack.enter_context(before_compiler(ready))
-        yield Predictor.open(run)
+        yield Predictor.open(run, prior=prior)
 
 
 def tell_of_judge(predictor: Predictor, run: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ukge.cli.console import note
-from ukge.cli.flags import Run, RunData, real, whole
+from ukge.cli.flags import Prior, Run, RunData, real, whole
 from ukge.errors import ConfigError
 
 HOST, PORT = "127.0.0.1", 8000
@@ -17,6 +17,7 @@ HOST, PORT = "127.0.0.1", 8000
 def serve(
     run: Run,
     data: RunData = None,
+    prior: Prior = None,
     host: Annotated[str, typer.Option("--host", help="Address to listen on; any other needs a key.")] = HOST,
     port: Annotated[int, whole("--port", help="Port; 0 takes a free one.", least=0, most=65535)] = PORT,
     api_key_file: Annotated[
@@ -59,6 +60,7 @@ def serve(
         app, service = create_app(
             run,
             data=data,
+            prior=prior,
             limits=limits,
             access=allowed,
             explorer=explorer,

@@ -21,7 +21,7 @@ from ukge.graph.index import FactIndex
 from ukge.graph.queries import SIDES, AnyIds, Floats, Queries, Ranker, Side
 from ukge.graph.uncertain import UncertainGraph
 
-FEWEST = 100
+FEWEST = 30
 """Facts that a relation needs for sets of its own; the others share theirs."""
 
 MOST = 2_000

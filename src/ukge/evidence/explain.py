@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ukge.evidence.features import GRAPH
 from ukge.evidence.lookup import FactBatch
-from ukge.evidence.reasons import OTHER, Reason, subject_of, witness
+from ukge.evidence.reasons import OTHER, SMALL, Reason, in_order, subject_of, witness
+from ukge.evidence.shap import contributions
 from ukge.html.card import card
 
 if TYPE_CHECKING:
     from ukge.evidence.evidence import Evidence
     from ukge.evidence.features import Features
     from ukge.evidence.regressor import Contributions
-    from ukge.evidence.trees import Matrix
+    from ukge.evidence.trees import Floats, Matrix
     from ukge.graph.given import Facts
     from ukge.graph.queries import Places
     from ukge.graph.vocabulary import Ids
@@ -28,17 +30,15 @@ BLOCK = 4096
 FIRST = ("rule", "repeat", "inverse", "pair", "analogue", "neighbours", "query", "inverse query")
 """Kinds of reasons that rest on facts, in the order in which they are told where none has a weight."""
 
-SMALL = 5e-4
-"""A contribution that two printed digits would show as nothing."""
-
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
     """A confidence taken apart: `base` + the sum of the reasons' contributions is the confidence.
 
-    `base` is what is said of a fact without any evidence, `observed` the confidence that the graph gives it (None if it
-    does not hold it). Reasons come by falling weight; one of kind "other" takes what no other stands for. Where no
-    evidence is fitted there is no base, and the reasons are what the graph holds that fits, without contributions.
+    `base` is what is said of a fact without any evidence, `observed` the confidence that the graph gives it (None
+    if it does not hold it). Reasons that name facts come first, then the others; one of kind "other" takes what no
+    other stands for. Where no evidence is fitted there is no base, and the reasons are what the graph holds that
+    fits, without contributions.
     """
 
     fact: tuple[str, str, str]
@@ -141,7 +141,7 @@ def explain_unfitted(
 def top_reasons(
     evidence: Evidence, facts: Facts, *, assume_holds: bool = False, count_itself: bool = False
 ) -> list[Reason]:
-    """Return for each fact the reason that moved its confidence most."""
+    """Return for each fact the reason that is told first: the heaviest that names facts, if it counts for something."""
     ids = evidence.ids(facts)
     own = None if count_itself else evidence.features.index.find(*ids)
     return [
@@ -163,14 +163,33 @@ def _shared_out(
         part = asked.block(slice(begin, begin + BLOCK))
         columns = evidence.features.columns(*part)
         taken = evidence.regressor.contributions(columns, evidence.feature_names, assume_holds=assume_holds)
-        shares = [dict(zip(subjects, row, strict=True)) for row in (taken.parts @ belongs).tolist()]
+        parts = _handed_on(evidence.features, columns, taken.parts)
+        shares = [dict(zip(subjects, row, strict=True)) for row in (parts @ belongs).tolist()]
         yield begin, part, columns, taken, shares
 
 
+def _handed_on(features: Features, columns: Matrix, parts: Floats) -> Floats:
+    """Return contributions where that of the expectation is handed on to the columns which it was made of.
+
+    That facts with such evidence have such a confidence is no reason, the evidence is one. Each column gets a share as
+    large as the part it has in the expectation.
+    """
+    if features.expectation is None:
+        return parts
+    at = len(GRAPH)
+    own = np.abs(contributions(features.expectation, columns[:, :at]))
+    total = own.sum(axis=1, keepdims=True)
+    shares = np.divide(own, total, out=np.zeros_like(own), where=total > 0)
+    found = parts.copy()
+    found[:, :at] += shares * parts[:, at : at + 1]
+    found[:, at] *= total[:, 0] == 0
+    return found
+
+
 def _whole(reasons: list[Reason], moved: float) -> tuple[Reason, ...]:
-    """Return the reasons by falling weight; those that did nothing and rest on nothing give way to the remainder."""
+    """Return the reasons in order; those that did nothing and rest on nothing give way to the remainder."""
     kept = [reason for reason in reasons if reason.facts or reason.weight >= SMALL]
-    kept.sort(key=lambda reason: -reason.weight)
+    kept = in_order(kept)
     rest = moved - math.fsum(reason.contribution or 0.0 for reason in kept)
     if rest != 0.0 or not kept:
         kept.append(Reason(OTHER, "Everything else taken together.", rest))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,6 +21,12 @@ SHOWN = 3
 """Known facts that a reason quotes when it rests on many."""
 
 OTHER = "other"
+
+SMALL = 5e-4
+"""A contribution that two printed digits would show as nothing."""
+
+NAMED = 0.1
+"""A reason that names facts goes before a heavier one that does not, if it weighs at least this share of it."""
 
 SUBJECTS: Mapping[str, tuple[str, ...]] = {
     "repeat": ("twins", "twin_confidence"),
@@ -61,6 +67,17 @@ class Reason:
         return abs(self.contribution or 0.0)
 
 
+def in_order(reasons: Iterable[Reason]) -> list[Reason]:
+    """Return reasons in the order in which they are told, each group by falling weight.
+
+    Those that name facts or rules come first, but for such as moved the confidence hardly, or not a tenth as far as
+    the heaviest of all did.
+    """
+    every = list(reasons)
+    least = max(SMALL, NAMED * max((each.weight for each in every), default=0.0))
+    return sorted(every, key=lambda each: (not (each.facts and each.weight >= least), -each.weight))
+
+
 def subject_of(column: str) -> str:
     """Return what a column speaks of."""
     return column if column.startswith("model:") else _SUBJECT.get(column, OTHER)
@@ -87,13 +104,15 @@ class Witness:
         return [reason for _, tell in self._tellers(parts) for reason in tell()]
 
     def top(self, parts: Mapping[str, float]) -> Reason:
-        """Return the reason that moved the confidence most; those that cannot be it are not worked out."""
+        """Return the reason that is told first; those that cannot be it are not worked out."""
         told: list[Reason] = []
         for most, tell in sorted(self._tellers(parts), key=lambda teller: -teller[0]):
-            if told and told[0].weight >= most:
+            named = max((each.weight for each in told if each.facts), default=0.0)
+            heaviest = max((each.weight for each in told), default=0.0)
+            if told and (named >= most or max(SMALL, heaviest * NAMED) > most):
                 break
-            told = [max([*told, *tell()], key=lambda reason: reason.weight)]
-        return told[0]
+            told += tell()
+        return in_order(told)[0]
 
     def _tellers(self, parts: Mapping[str, float]) -> list[tuple[float, Callable[[], list[Reason]]]]:
         """Return what tells the reasons, each with the most that one of its reasons can have moved the confidence."""
@@ -113,16 +132,11 @@ class Witness:
             "tail": partial(self._entity, "tail"),
             "relation": self._of_relation,
         }
-        if EXPECTED in self._values:
-            simple["expectation"] = self._expectation
         simple |= {f"model:{each.name}": partial(self._belief, each) for each in self._features.backbones}
         for subject, told in simple.items():
             part = parts.get(subject, 0.0)
             found.append((abs(part), partial(_alone, subject, told, part)))
         return found
-
-    def _expectation(self) -> tuple[str, tuple[Fact, ...]]:
-        return f"Known facts with such evidence have a confidence of {self._values[EXPECTED]:.2f} on average.", ()
 
     def _belief(self, backbone: Backbone) -> tuple[str, tuple[Fact, ...]]:
         head, relation, tail = (np.array([each]) for each in self._fact)

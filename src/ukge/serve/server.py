@@ -80,6 +80,7 @@ def create_app(
     run: Path,
     *,
     data: str | Path | None = None,
+    prior: float | None = None,
     limits: Limits | None = None,
     access: Access | None = None,
     explorer: bool = True,
@@ -88,6 +89,7 @@ def create_app(
 ) -> tuple[ASGIApp, Service]:
     """Open a run and return the application that serves it, and the service behind it.
 
+    `prior` is the share of facts among the links that will be asked about, as for `Predictor.open`.
     A run that is missing, unfinished, damaged, or does not fit its data is refused here. `watch_seconds` is how often
     to look for a new run at the same path, None for never. With more than `index_above` entities, an approximate index
     answers rank queries as soon as it is built.
@@ -95,7 +97,7 @@ def create_app(
     # Requests run beside each other; splitting the work of each as well would only make them wait for one another.
     torch.set_num_threads(1)
     allowed = limits or Limits()
-    live = Live(run, lambda path: Snapshot.open(path, data, index_above=index_above))
+    live = Live(run, lambda path: Snapshot.open(path, data, index_above=index_above, prior=prior))
     work = Work(allowed.waiting, on_pass=live.metrics.together.observe)
     service = Service(live, work, allowed)
     pages = None

@@ -62,6 +62,7 @@ class Snapshot:
         data: str | Path | None = None,
         *,
         index_above: int | None = None,
+        prior: float | None = None,
     ) -> Snapshot:
         """Open a finished run and its data; whatever is missing, damaged or does not fit is a `RunError`.
 
@@ -69,7 +70,7 @@ class Snapshot:
         With more than `index_above` entities, an approximate index is built and answers once it is there.
         """
         run = Run.open(path)
-        predictor = Predictor.open(path, data, copied=True)
+        predictor = Predictor.open(path, data, copied=True, prior=prior)
         if predictor.evidence is not None:
             Learnt.load(run)  # says if the run is not finished, or its weights do not fit
             predictor.evidence.check()

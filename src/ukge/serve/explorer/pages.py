@@ -35,7 +35,6 @@ KINDS = {
     "head": "The head in general",
     "tail": "The tail in general",
     "relation": "The relation in general",
-    "expectation": "What is usual of head, relation and tail",
     "model": "The model",
     "other": "All else",
 }
