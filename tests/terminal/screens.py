@@ -14,6 +14,10 @@ import pyte
 from tests.terminal.typing_commands import DONE
 
 HERE = Path(__file__).parent
+BAR = "━━━"
+ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+LONG = ("train", "tune", "evidence fit", "evaluate", "complete", "doubt", "rules mine", "rules ground")
+"""Commands that show how far they are."""
 
 
 @dataclass(frozen=True)
@@ -49,3 +53,12 @@ def typed(commands: list[list[str]], directory: Path, columns: int, environment:
         found.append(Shown(" ".join(command), int(child.match[1]), written, [line for line in lines if line]))
     child.close()
     return found
+
+
+def tells_its_share(each: Shown, *, dumb: bool = False) -> None:
+    """Check that a command told how far it was, and left nothing of that on the screen."""
+    text = ESCAPE.sub("", each.written)
+    assert re.search(r"\d ?%", text), f"{each.command}: no share of the work was told\n{text}"
+    assert (BAR in text) != dumb, f"{each.command}\n{text}"
+    # A bar that is wider than the terminal wraps; then its first lines are not wiped and stay.
+    assert not any(BAR in line for line in each.screen), "\n".join(each.screen)

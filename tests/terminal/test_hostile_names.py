@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.terminal.screens import Shown, typed
+from tests.terminal.screens import LONG, Shown, tells_its_share, typed
 
 CLIPBOARD, CLEAR, CSI, TURN = "\x1b]52;c;ZXZpbA==\x07", "\x1b[2J\x1b[H", "\x9b31m", "\u202e"
 ATTACKS = (CLIPBOARD, CLEAR, "\x1b[1A", "\x1b]0;", CSI, TURN, "\x07", "\x08", "\x7f", "\x0e", "\x00", "\u2066")
@@ -86,7 +86,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> list[Shown]:
             [f"no{CLEAR}command"],
         ],
         directory,
-        100,
+        80,
         {},
     )
 
@@ -98,6 +98,13 @@ def test_no_name_commands_the_terminal(shown: list[Shown]) -> None:
         assert not found, f"{each.command!r} wrote {found!r}: {text!r}"
         assert "\x1b" not in text, f"{each.command!r}: {text!r}"
         assert "Traceback" not in each.written, each.written
+
+
+def test_long_work_tells_its_share_and_leaves_no_bar(shown: list[Shown]) -> None:
+    found = [each for each in shown if each.command.startswith(LONG) and each.code in (0, 3)]
+    assert len(found) == 7
+    for each in found:
+        tells_its_share(each)
 
 
 def test_what_is_shown_is_what_the_name_says(shown: list[Shown]) -> None:
