@@ -10,7 +10,7 @@ import pytest
 from tests.kills.harness import FULL, KILLED, SMALL, Harness, small_disks_can_be_made
 
 POINTS = {
-    "train": ((KILLED, 0.3), (KILLED, 0.97), (FULL, 0.5)),
+    "train": ((KILLED, 0.97), (FULL, 0.5)),
     "train --force": ((KILLED, 0.6),),
     "tune": ((KILLED, 0.6),),
     "data prepare": ((KILLED, 0.7), (FULL, 0.4)),

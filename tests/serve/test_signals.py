@@ -47,8 +47,15 @@ def ended(process: subprocess.Popen[str], told: str) -> None:
     assert not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("moment", ["now: open", "now: warm", "serving"])
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [
+        ("now: open", signal.SIGTERM),
+        ("now: warm", signal.SIGINT),
+        ("serving", signal.SIGINT),
+        ("serving", signal.SIGTERM),
+    ],
+)
 def test_while_it_prepares(run: Path, moment: str, number: signal.Signals) -> None:
     command = [sys.executable, "-c", TOLD, "serve", str(run), "--port", "0", "--no-explorer"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
