@@ -1,18 +1,17 @@
-"""Growing trees: on as many threads as pay, and the same trees whatever their number."""
+"""Growing trees: over bins, side by side, and the same trees in whatever order."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from sklearn.ensemble import HistGradientBoostingRegressor
-from threadpoolctl import threadpool_info, threadpool_limits
 
-from ukge.evidence import trees as boosting
+from ukge.evidence.binning import BINS, Binned
 from ukge.evidence.settings import EvidenceSettings
-from ukge.evidence.trees import Loss, Matrix, grow
+from ukge.evidence.trees import Loss, Matrix, Trees, grow, side_by_side
 
 SETTINGS = EvidenceSettings(iterations=20, leaves=15)
 
@@ -26,39 +25,63 @@ def _examples(rows: int = 900) -> tuple[Matrix, npt.NDArray[np.float64]]:
     return columns, target.astype(np.float64)
 
 
-def _threads() -> set[int]:
-    return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "openmp"}
-
-
-@pytest.mark.parametrize(("fewest", "expected"), [(901, {1}), (900, {2})])
-def test_few_rows_are_grown_on_one_thread(monkeypatch: pytest.MonkeyPatch, fewest: int, expected: set[int]) -> None:
-    seen: list[set[int]] = []
-    fit = HistGradientBoostingRegressor.fit
-
-    def watched(*given: Any) -> Any:
-        seen.append(_threads())
-        return fit(*given)
-
-    monkeypatch.setattr(HistGradientBoostingRegressor, "fit", watched)
-    monkeypatch.setattr(boosting, "FEWEST_FOR_THREADS", fewest)
-    with threadpool_limits(2, user_api="openmp"):
-        grow("squared_error", *_examples(), SETTINGS)
-        assert _threads() == {2}
-    assert seen == [expected]
-
-
-@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "log_loss"])
-def test_threads_do_not_change_the_trees(monkeypatch: pytest.MonkeyPatch, loss: Loss) -> None:
+def test_fits_side_by_side_are_those_one_after_the_other() -> None:
     columns, target = _examples()
-    aim = target > 0.4 if loss == "log_loss" else target
-    grown = []
-    for fewest in (0, len(columns) + 1):
-        monkeypatch.setattr(boosting, "FEWEST_FOR_THREADS", fewest)
-        with threadpool_limits(2, user_api="openmp"):
-            grown.append(grow(loss, columns, aim, SETTINGS))
-    one, two = (trees.predict(columns) for trees in grown)
-    np.testing.assert_array_equal(one, two)
-    assert np.ptp(one) > 0.5
+    losses: tuple[Loss, ...] = ("squared_error", "absolute_error", "log_loss")
+    shares: list[float] = []
+
+    def fits() -> list[Callable[[], Trees]]:
+        aims = [target, target, target > 0.4]
+        return [partial(grow, loss, columns, aim, SETTINGS) for loss, aim in zip(losses, aims, strict=True)]
+
+    alone = [fit() for fit in fits()]
+    for one, other in zip(alone, side_by_side(fits(), shares.append), strict=True):
+        np.testing.assert_array_equal(one.value, other.value)
+        np.testing.assert_array_equal(one.threshold, other.threshold)
+        assert np.ptp(one.predict(columns)) > 0.5
+    assert shares == pytest.approx([1 / 3, 2 / 3, 1])
+
+
+def test_a_fit_tells_how_far_it_is() -> None:
+    shares: list[float] = []
+    grow("squared_error", *_examples(), SETTINGS, on_share=shares.append)
+    assert shares == pytest.approx(np.arange(20) / 20)
+
+
+def test_a_fit_that_fails_is_heard_of() -> None:
+    def fail() -> Trees:
+        raise ArithmeticError("no trees")
+
+    with pytest.raises(ArithmeticError, match="no trees"):
+        side_by_side([fail, fail])
+
+
+def test_values_are_put_into_bins_halfway_between_them() -> None:
+    columns = np.array([[3, 0.5], [0, np.nan], [254, -1.0], [3, 0.5]], dtype=np.float32)
+    binned = Binned.of(columns)
+    np.testing.assert_array_equal(binned.codes, [[3, 0, 254, 3], [1, 255, 0, 1]])
+    np.testing.assert_array_equal(binned.limits[1], [-0.25])
+    np.testing.assert_array_equal(binned.missing, [False, True])
+    # by row, the usual values 3 and 0.5 are left out; a bin for missing values stands behind those of each column
+    np.testing.assert_array_equal(binned.start, [0, 0, 2, 4, 4])
+    np.testing.assert_array_equal(binned.entry, [0, 256 + 2, 254, 256 + 0])
+
+
+def test_many_values_are_put_into_bins_of_one_size() -> None:
+    values = np.random.default_rng(0).permutation(5_100).astype(np.float32) ** 2
+    binned = Binned.of(np.stack([np.zeros_like(values), values], axis=1))
+    assert set(np.bincount(binned.codes[1])) == {5_100 // BINS}
+    assert np.all(np.diff(binned.codes[1][np.argsort(values)].astype(int)) >= 0)
+
+
+def test_picked_rows_keep_their_bins() -> None:
+    columns, _ = _examples()
+    rows = np.array([5, 700, 31])
+    whole = Binned.of(columns)
+    picked = whole.pick(rows)
+    np.testing.assert_array_equal(picked.codes, whole.codes[:, rows])
+    np.testing.assert_array_equal(picked.first, whole.first)
+    assert len(picked) == 3
 
 
 def test_no_tree_asks_for_a_column_that_is_never_known() -> None:

@@ -11,7 +11,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -19,8 +19,9 @@ import numpy.typing as npt
 
 from ukge.errors import ConfigError, UkgeWarning
 from ukge.evaluation.distribution import NEUTRAL, Outcomes
+from ukge.evidence.binning import Binned
 from ukge.evidence.settings import EvidenceSettings
-from ukge.evidence.trees import Floats, Matrix, Trees, grow
+from ukge.evidence.trees import Floats, Matrix, Trees, grow, side_by_side
 from ukge.graph.keys import find
 
 By = Literal["band", "relation", "all"]
@@ -68,12 +69,14 @@ class Bounds:
         """Learn how large errors are, and keep them; `predicted` must be of facts that the trees did not see."""
         error = observed - predicted
         smaller = replace(settings, iterations=min(TREES, settings.iterations), leaves=min(15, settings.leaves))
-
-        def learn(rows: npt.NDArray[np.bool_]) -> Trees:
-            return grow("squared_error", columns[rows], np.abs(error[rows]), smaller)
-
+        binned = Binned.of(columns)
         fold = np.random.default_rng(settings.seed + 1).permutation(len(error)) % settings.folds
-        difficulty = tuple(learn(fold != number) for number in range(settings.folds))
+
+        def learn(number: int) -> Trees:
+            rows = np.flatnonzero(fold != number)
+            return grow("squared_error", binned.pick(rows), np.abs(error[rows]), smaller)
+
+        difficulty = tuple(side_by_side([partial(learn, number) for number in range(settings.folds)]))
         return cls(error, _expected(difficulty, columns, fold), predicted, relation, difficulty)
 
     def interval(

@@ -19,12 +19,13 @@ from ukge.evaluation.answer_sets import AnswerSets
 from ukge.evidence.backbones import AGREEMENT
 from ukge.evidence.bounds import Bounds
 from ukge.evidence.features import GRAPH, MOST_CATEGORIES
+from ukge.evidence.growing import SET
 from ukge.evidence.paths import PathRules
 from ukge.evidence.ranking import CandidateRanker
 from ukge.evidence.regressor import Calibration, ConfidenceRegressor
 from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.tables import IMPLIED, Groups, Implications, Tables
-from ukge.evidence.trees import SET, Trees
+from ukge.evidence.trees import Trees
 from ukge.logic.weights import Prior
 from ukge.storage.arrays import Arrays, Expected, checked
 
@@ -185,7 +186,7 @@ def _keys(most: int) -> Expected:
 
 
 def _wrong_tree(trees: Trees) -> tuple[str, str] | None:
-    """Return which array does not make trees of the nodes, and how; None if they are trees as `Trees.of` numbers them.
+    """Return which array does not make trees of the nodes, and how; None if they are trees as `Grower` numbers them.
 
     The children of the k-th inner node of a tree are its nodes 2k + 1 and 2k + 2, which come after it: so every node
     but the first has one parent, and every way down ends.

@@ -230,7 +230,8 @@ def fit_ranker(
     every, true = np.concatenate(parts), np.concatenate(truth)
     if not true.any() or true.all():
         return None
-    return CandidateRanker(grow("log_loss", every, true, settings), settings.rank_candidates)
+    trees = grow("log_loss", every, true, settings, on_share=lambda share: on_share(0.3 + 0.7 * share))
+    return CandidateRanker(trees, settings.rank_candidates)
 
 
 def learnt_queries(index: FactIndex, side: Side, settings: EvidenceSettings) -> Queries:

@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from ukge.errors import ConfigError, DataError
 from ukge.evaluation.distribution import NEUTRAL
+from ukge.evidence.binning import Binned
 from ukge.evidence.settings import Error, EvidenceSettings
 from ukge.evidence.shap import contributions, expected_value
-from ukge.evidence.trees import Floats, Loss, Matrix, Trees, grow
+from ukge.evidence.trees import Floats, Loss, Matrix, Trees, grow, side_by_side
 
 if TYPE_CHECKING:
     from ukge.evidence.evidence import Evidence
@@ -205,15 +206,15 @@ def fit_regressor(
     n, m = len(examples.facts), len(examples.negatives)
     rng = np.random.default_rng(settings.seed)
     fold, negative_fold = rng.permutation(n) % settings.folds, rng.permutation(m) % settings.folds
+    every, binned = np.arange(n + m), BinnedExamples.of(examples)
+    parts = [np.concatenate([fold != number, negative_fold != number]) for number in range(settings.folds)]
+    jobs = [job for seen in (*parts, every >= 0) for job in binned.fits(np.flatnonzero(seen), rising, settings)]
+    grown = side_by_side(jobs, on_share)
     holds, level = np.empty(n + m), np.empty(n + m)
-    for number in range(settings.folds):
-        seen = examples.pick(np.flatnonzero(fold != number), np.flatnonzero(negative_fold != number))
-        rows = np.concatenate([fold == number, negative_fold == number])
-        asked = examples.columns[rows]
-        does_hold, how_sure = _trees(seen, rising, settings)
-        holds[rows] = does_hold.predict(asked)
-        level[rows] = np.clip(how_sure.predict(asked), 0.0, 1.0)
-        on_share((number + 1) / (settings.folds + 1))
+    for seen, does_hold, how_sure in zip(parts, grown[0:-2:2], grown[1:-2:2], strict=True):
+        asked = examples.columns[~seen]
+        holds[~seen] = does_hold.predict(asked)
+        level[~seen] = np.clip(how_sure.predict(asked), 0.0, 1.0)
     weight, confidence = examples.weight, examples.with_negatives(examples.confidence)
     chance = Calibration.fit(holds, examples.with_negatives(np.ones(n)), weight)
     probable = joined(settings.error, chance(holds), level)
@@ -222,15 +223,36 @@ def fit_regressor(
         overall = Calibration.fit(probable, confidence, weight)
     else:  # isotonic regression gives means, which would undo the medians
         if_held = overall = Calibration(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
-    head = ConfidenceRegressor(settings.error, *_trees(examples, rising, settings), chance, if_held, overall)
+    head = ConfidenceRegressor(settings.error, grown[-2], grown[-1], chance, if_held, overall)
     return head, Reading(chance(holds), level)
 
 
-def _trees(examples: Examples, rising: npt.NDArray[np.int8], settings: EvidenceSettings) -> tuple[Trees, Trees]:
-    truth = examples.with_negatives(np.ones(len(examples.facts)))
-    holds = grow("log_loss", examples.columns, truth, settings, weight=examples.weight, rising=rising)
-    loss: Loss = "squared_error" if settings.error == "squared" else "absolute_error"
-    return holds, grow(loss, examples.facts, examples.confidence, settings, rising=rising)
+@dataclass(frozen=True, eq=False)
+class BinnedExamples:
+    """Examples in bins, which are made once for the trees of all folds; facts alone have bins of their own."""
+
+    examples: Examples
+    every: Binned
+    facts: Binned
+
+    @classmethod
+    def of(cls, examples: Examples) -> BinnedExamples:
+        """Put examples into bins."""
+        return cls(examples, Binned.of(examples.columns), Binned.of(examples.facts))
+
+    def fits(
+        self, seen: npt.NDArray[np.intp], rising: npt.NDArray[np.int8], settings: EvidenceSettings
+    ) -> tuple[Callable[[], Trees], Callable[[], Trees]]:
+        """Return two fits to some of the examples: whether a fact holds, and how confident it is then."""
+        n = len(self.examples.facts)
+        facts, negatives = seen[seen < n], seen[seen >= n] - n
+        some = self.examples.pick(facts, negatives)
+        truth = some.with_negatives(np.ones(len(facts)))
+        loss: Loss = "squared_error" if settings.error == "squared" else "absolute_error"
+        return (
+            lambda: grow("log_loss", self.every.pick(seen), truth, settings, weight=some.weight, rising=rising),
+            lambda: grow(loss, self.facts.pick(facts), some.confidence, settings, rising=rising),
+        )
 
 
 def _sigmoid(raw: Floats) -> Floats:

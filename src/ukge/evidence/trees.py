@@ -1,4 +1,4 @@
-"""Boosted trees as plain arrays: grown by scikit-learn, stored without pickle, evaluated exactly alike.
+"""Boosted trees as plain arrays: how they are grown, stored without pickle and asked.
 
 Many rows are asked by bit vectors, few by NumPy: all trees at once, level by level. The sums are made in the same
 order, so the numbers are the same.
@@ -6,15 +6,19 @@ order, so the numbers are the same.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import cached_property
+from os import cpu_count
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from ukge.evidence.binning import Binned
 from ukge.evidence.bit_vector_trees import UNKNOWN, WORD, BitVectorTrees
+from ukge.evidence.growing import SET, Grower, GrownTree
 from ukge.evidence.kernels import compiler_pays
 from ukge.evidence.settings import EvidenceSettings
 
@@ -24,15 +28,6 @@ Loss = Literal["log_loss", "squared_error", "absolute_error"]
 
 STEP = 1e-7
 """Seconds that a row takes for a step down a tree without the compiler."""
-
-FEWEST_IN_LEAF = 20
-
-SET = 8
-"""Words of a set of categories."""
-
-# Below so many rows a second thread gains nothing; where another process wants the cores it makes growing several
-# times slower, because threads wait for each other at every node.
-FEWEST_FOR_THREADS = 8192
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,30 +52,34 @@ class Trees:
     baseline: Floats
 
     @classmethod
-    def of(cls, model: Any) -> Trees:
-        """Take the trees out of a fitted histogram-boosting model of scikit-learn with one output."""
-        parts = [_unpacked(trees[0]) for trees in model._predictors]
-        sizes = [len(part["feature"]) for part in parts]
-        root = np.concatenate([[0], np.cumsum(sizes)])
-        bits = [part.pop("bits") for part in parts]
-        before = np.concatenate([[0], np.cumsum([len(each) for each in bits])])
-        for number, part in enumerate(parts):
-            part["left"] += np.int32(root[number])
-            part["category"][part["category"] >= 0] += np.int32(before[number])
-        joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0] if name != "depth"}
+    def joined(cls, grown: Sequence[GrownTree], baseline: float) -> Trees:
+        """Make one sum of trees that were grown one after the other."""
+        root = np.concatenate([[0], np.cumsum([len(each.feature) for each in grown])])
+        leaf = np.concatenate([each.leaf for each in grown])
+        asks = np.concatenate([each.categorical for each in grown])
+        category = np.full(len(leaf), -1, dtype=np.int32)
+        category[asks] = SET * np.arange(int(asks.sum()))
+        left = np.concatenate([each.left + top for each, top in zip(grown, root[:-1], strict=True)])
         return cls(
             root=root,
-            depth=np.array([part["depth"] for part in parts], dtype=np.int64),
-            bits=np.concatenate(bits),
-            baseline=np.asarray(model._baseline_prediction, dtype=np.float64).reshape(-1)[:1],
-            **joined,
+            depth=np.array([each.depth for each in grown], dtype=np.int64),
+            feature=np.concatenate([each.feature for each in grown]).astype(np.int32),
+            threshold=np.concatenate([each.threshold for each in grown]),
+            left=np.where(leaf, np.arange(root[-1]), left).astype(np.int32),
+            step=(~leaf).astype(np.int32),
+            missing_left=np.concatenate([each.missing_left for each in grown]).astype(np.uint8),
+            category=category,
+            bits=np.concatenate([each.bits for each in grown]),
+            value=np.concatenate([each.value for each in grown]),
+            count=np.concatenate([each.count for each in grown]),
+            baseline=np.array([baseline]),
         )
 
     def __len__(self) -> int:
         return len(self.depth)
 
     def predict(self, columns: Matrix) -> Floats:
-        """Return the sum of the trees for each row: what scikit-learn calls the raw prediction."""
+        """Return the sum of the trees for each row, log-odds where they tell a class."""
         out = np.full(len(columns), self.baseline[0])
         if compiler_pays(STEP * len(columns) * int(self.depth.sum())):
             self._bit_vectors.add_to(out, np.ascontiguousarray(columns, dtype=np.float32))
@@ -118,82 +117,71 @@ class Trees:
         return BitVectorTrees.of(self)
 
 
-def _unpacked(predictor: Any) -> dict[str, Any]:
-    """Return one tree with its nodes renumbered so that the children of a node stand side by side."""
-    nodes = predictor.nodes
-    order, place, depth = [0], {0: 0}, 0
-    for old in order:
-        node = nodes[old]
-        depth = max(depth, int(node["depth"]))
-        if not node["is_leaf"]:
-            for child in (int(node["left"]), int(node["right"])):
-                place[child] = len(order)
-                order.append(child)
-    chosen = nodes[np.array(order)]
-    leaf = chosen["is_leaf"].astype(np.bool_)
-    categorical = chosen["is_categorical"].astype(np.bool_) & ~leaf
-    own = np.arange(len(order))
-    left = np.array([place[int(node["left"])] if not node["is_leaf"] else 0 for node in chosen])
-    return {
-        "feature": np.where(leaf, 0, chosen["feature_idx"]).astype(np.int32),
-        "threshold": np.where(leaf | categorical, np.inf, chosen["num_threshold"]).astype(np.float64),
-        "left": np.where(leaf, own, left).astype(np.int32),
-        "step": np.where(leaf, 0, 1).astype(np.int32),
-        "missing_left": np.where(leaf, 1, chosen["missing_go_to_left"]).astype(np.uint8),
-        "category": np.where(categorical, chosen["bitset_idx"].astype(np.int64) * SET, -1).astype(np.int32),
-        "bits": np.ascontiguousarray(predictor.raw_left_cat_bitsets, dtype=np.uint32).reshape(-1),
-        "value": chosen["value"].astype(np.float64),
-        "count": chosen["count"].astype(np.float64),
-        "depth": depth,
-    }
-
-
 def grow(
     loss: Loss,
-    columns: Matrix,
+    columns: Matrix | Binned,
     target: npt.ArrayLike,
     settings: EvidenceSettings,
     *,
     weight: Floats | None = None,
     rising: npt.NDArray[np.int8] | None = None,
+    on_share: Callable[[float], None] = lambda _: None,
 ) -> Trees:
-    """Return trees grown by scikit-learn's histogram boosting with the settings of evidence; column 0 is a category.
+    """Return boosted trees with the settings of evidence; column 0 is a category.
 
-    With the loss `log_loss` the target is a class, 0 or 1, and the trees give its log-odds.
+    With the loss `log_loss` the target is a class, 0 or 1, and the trees give its log-odds. Columns that several fits
+    share are put into bins once, by `Binned.of`.
     """
-    from sklearn import ensemble  # noqa: PLC0415 — loading it takes a second
-
-    kind = ensemble.HistGradientBoostingClassifier if loss == "log_loss" else ensemble.HistGradientBoostingRegressor
-    model: Any = kind(
-        loss=loss,
-        max_iter=settings.iterations,
-        learning_rate=settings.learning_rate,
-        max_leaf_nodes=settings.leaves,
-        min_samples_leaf=FEWEST_IN_LEAF,
-        l2_regularization=1.0,
-        categorical_features=[0],
-        monotonic_cst=rising,
-        early_stopping=False,
-        random_state=settings.seed,
-    )
-    with _threads_for(len(columns)):
-        return Trees.of(model.fit(_known_columns(columns), target, weight))
-
-
-def _threads_for(rows: int) -> AbstractContextManager[object]:
-    if rows >= FEWEST_FOR_THREADS:
-        return nullcontext()
-    from threadpoolctl import threadpool_limits  # noqa: PLC0415 — it finds the libraries loaded by now
-
-    limits: AbstractContextManager[object] = threadpool_limits(1, user_api="openmp")
-    return limits
+    binned = columns if isinstance(columns, Binned) else Binned.of(columns)
+    aim = np.asarray(target, dtype=np.float64)
+    of_rows = np.ones(1) if weight is None else np.asarray(weight, dtype=np.float64)
+    baseline = _baseline(loss, aim, of_rows)
+    now = np.full(len(aim), baseline)
+    grower = Grower(binned, np.zeros(len(binned.codes), dtype=np.int8) if rising is None else rising, settings.leaves)
+    grown = []
+    for number in range(settings.iterations):
+        on_share(number / settings.iterations)
+        tree = grower.grow(*_slopes(loss, aim, now, of_rows))
+        if loss == "absolute_error":
+            tree = tree.with_values([float(np.median((aim - now)[rows])) for rows in tree.rows])
+        tree = tree.shrunk(settings.learning_rate)
+        for value, rows in zip(tree.value[tree.leaf], tree.rows, strict=True):
+            now[rows] += value
+        grown.append(tree.alone())
+    return Trees.joined(grown, baseline)
 
 
-def _known_columns(columns: Matrix) -> Matrix:
-    """Return columns that scikit-learn can bin: one that is never known is set to 0, so that no tree asks for it."""
-    never = np.isnan(columns).all(axis=0)
-    if not never.any():
-        return columns
-    filled = columns.copy()
-    filled[:, never] = 0.0
-    return filled
+def side_by_side(
+    fits: Sequence[Callable[[], Trees]], on_share: Callable[[float], None] = lambda _: None
+) -> list[Trees]:
+    """Return the trees of several fits, which run at the same time, one to a core; in order, whoever is done first."""
+    with ThreadPoolExecutor(cpu_count()) as pool:
+        try:
+            running = [pool.submit(each) for each in fits]
+            for done, _ in enumerate(as_completed(running), start=1):
+                on_share(done / len(fits))
+        except BaseException:  # whoever interrupts waits for the fits that run, not for those that were to come
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        return [each.result() for each in running]
+
+
+def _baseline(loss: Loss, target: Floats, weight: Floats) -> float:
+    """Return the best constant."""
+    if loss == "absolute_error":
+        return float(np.median(target))
+    mean = float(np.average(target, weights=np.broadcast_to(weight, target.shape)))
+    if loss == "squared_error":
+        return mean
+    least = np.finfo(np.float64).eps
+    return float(np.log(max(mean, least) / max(1.0 - mean, least)))
+
+
+def _slopes(loss: Loss, target: Floats, now: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """Return the first and the second derivative of the loss of each row by its prediction."""
+    if loss == "log_loss":
+        chance = 1.0 / (1.0 + np.exp(-now))
+        return (chance - target) * weight, chance * (1.0 - chance) * weight
+    if loss == "squared_error":
+        return (now - target) * weight, weight
+    return np.where(now < target, -1.0, 1.0) * weight, weight
