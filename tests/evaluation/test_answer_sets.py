@@ -18,7 +18,7 @@ from ukge.graph.uncertain import UncertainGraph
 
 def of_tails(score: list[float] | np.ndarray, relation: list[int] | np.ndarray | None = None) -> AnswerSets:
     own = np.zeros(len(score), dtype=np.int32) if relation is None else np.asarray(relation, dtype=np.int32)
-    return AnswerSets(np.asarray(score, dtype=np.float64), own, np.zeros(len(score), dtype=np.int8))
+    return AnswerSets(np.asarray(score, dtype=np.float64), own, np.zeros(len(score), dtype=np.uint8))
 
 
 def test_the_least_score_of_nineteen() -> None:

@@ -120,7 +120,7 @@ def sizes(home: Path) -> tuple[int, int]:
 def read_all(layout: Layout) -> None:
     """Make every part of its arrays."""
     layout.tables(), layout.rules(Prior(0.5, 1.0), 0.5), layout.category(), layout.expectation()
-    layout.regressor(), layout.bounds(0), layout.bounds(1), layout.ranker()
+    layout.regressor(), layout.bounds(0), layout.bounds(1), layout.ranker(), layout.answer_sets()
 
 
 def test_no_wild_array_reaches_compiled_code(home: Path) -> None:

@@ -40,7 +40,7 @@ class AnswerSets:
 
     score: Floats
     relation: npt.NDArray[np.int32]
-    side: npt.NDArray[np.int8]
+    side: npt.NDArray[np.uint8]
 
     @classmethod
     def fit(
@@ -50,7 +50,7 @@ class AnswerSets:
         found = [scores_of_answers(ranker, facts[side], known, side, most=most) for side in SIDES]
         score = np.concatenate([each.score for each in found])
         relation = np.concatenate([each.relation for each in found])
-        side = np.repeat(np.arange(len(SIDES), dtype=np.int8), [len(each.score) for each in found])
+        side = np.repeat(np.arange(len(SIDES), dtype=np.uint8), [len(each.score) for each in found])
         return cls(score, relation.astype(np.int32), side)
 
     def least_score(self, side: Side, relation: AnyIds, coverage: float, within: Within = "all") -> Floats:

@@ -131,7 +131,7 @@ class Layout:
         expected = {
             "score": Expected("float64", ("facts",)),
             "relation": Expected("int32", ("facts",), low=0, high=self.n_relations - 1),
-            "side": Expected("int8", ("facts",), low=0, high=1),
+            "side": Expected("uint8", ("facts",), high=1),
         }
         return AnswerSets(**self._read("sets", expected))
 
