@@ -368,7 +368,7 @@ def test_no_trial_begins_after_the_timeout(dataset: Dataset, tmp_path: Path) -> 
 
 
 def test_every_space_and_pruner_is_tried(tmp_path: Path) -> None:
-    assert spaces.names() == ["near", "paper", "wide"]
+    assert spaces.names() == ["fit", "near", "paper", "wide"]
     for place, pruner in enumerate(("median", "halving", "none")):
         space = {"lr": Choices((0.1, 0.2))}
         path = tmp_path / str(place)

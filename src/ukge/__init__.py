@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ukge.graph.uncertain import Fact, UncertainGraph
     from ukge.graph.writers import write
     from ukge.learning.estimator import UKGE
+    from ukge.pipeline import fit
     from ukge.settings.config import Config
 
 _HOME = {
@@ -45,6 +46,7 @@ _HOME = {
     "UkgeWarning": "ukge.errors",
     "UncertainGraph": "ukge.graph.uncertain",
     "audit": "ukge.graph.audit",
+    "fit": "ukge.pipeline",
     "open_dataset": "ukge.graph.catalogue",
     "read": "ukge.graph.readers",
     "save_dataset": "ukge.graph.catalogue",
@@ -68,6 +70,7 @@ __all__ = [
     "UncertainGraph",
     "__version__",
     "audit",
+    "fit",
     "open_dataset",
     "read",
     "save_dataset",

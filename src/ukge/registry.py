@@ -16,6 +16,7 @@ A package adds a component under a name by an entry point; the group says what i
 | `ukge.models`        | settings under the name of a published model                     |
 | `ukge.negatives`     | how negative links of a test set are drawn                       |
 | `ukge.optimisers`    | steps along the gradients                                        |
+| `ukge.probes`        | which settings a probe before training may choose                |
 | `ukge.protocols`     | what evaluation computes                                         |
 | `ukge.pruners`       | what stops hopeless trials of a search                           |
 | `ukge.readers`       | formats that are read                                            |

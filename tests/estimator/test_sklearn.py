@@ -51,14 +51,14 @@ def test_parameters_are_kept_as_given() -> None:
         "dim": 64,
     }
     assert model.config is config
-    assert UKGE("ukge-logi", dim=64).settings == variant("ukge-logi").replace(dim=64)
+    assert UKGE("ukge-logi", dim=64).settings == variant("ukge-logi").replace(dim=64, probe="both")
     assert model.settings == config.replace(dim=64)
 
 
 def test_parameters_can_be_changed() -> None:
     model = UKGE(dim=8)
     assert model.set_params(dim=16, model="ukge-logi") is model
-    assert model.settings == variant("ukge-logi").replace(dim=16)
+    assert model.settings == variant("ukge-logi").replace(dim=16, probe="both")
     with pytest.raises(ConfigError, match=r"unknown setting 'dimm'\nWhat to do: Did you mean 'dim'\?"):
         model.set_params(dimm=3)
     with pytest.raises(ConfigError, match="dim must be at least 1"):

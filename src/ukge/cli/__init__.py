@@ -25,6 +25,7 @@ COMMANDS = {
     "demo": ("demo", START),
     "data": ("data", DATA),
     "audit": ("data", DATA),
+    "fit": ("fit", LEARN),
     "train": ("train", LEARN),
     "tune": ("tune", LEARN),
     "rules": ("rules", LEARN),
@@ -46,7 +47,7 @@ WITH_KNOBS = ("reproduce", "train", "tune")
 """Commands with a flag for every setting."""
 
 READS = {
-    **{name: {} for name in ("audit", "train", "tune", "predict", "fuse")},
+    **{name: {} for name in ("audit", "fit", "train", "tune", "predict", "fuse")},
     "complete": {"relation": "exclude-relation", "panel": "How the files of --exclude are read"},
 }
 """Commands with flags that say how their files of facts are read, and what is said otherwise there."""

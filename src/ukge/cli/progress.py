@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from ukge.cli.console import note
+from ukge.learning.tuning.search_spaces import shown
 from ukge.progress.bars import LiveBars, duration, joined
 from ukge.reproduction.reproduce import KEPT, LEFT_OUT, Watcher
 
@@ -67,7 +68,7 @@ class SearchProgress(TrainingsProgress):
         value = trial.note if trial.value is None else f"{self.metric} {trial.value:.5f}"
         self.done += 1
         self.show_all(f"{self.done} of {self.total} trials", f"trial {trial.number} {trial.state}: {value}")
-        chosen = joined(*(f"{name} {setting:.4g}" for name, setting in trial.settings.items()))
+        chosen = joined(*(f"{name} {shown(setting)}" for name, setting in trial.settings.items()))
         state = f"trial {trial.number} {trial.state} ({self.share:.0%})"
         self.line(state, value, chosen, self.clock.left(self.share))
 

@@ -13,12 +13,13 @@ import typer
 from ukge.cli.console import ExitCode, as_flag, bold_every_other, complain, err, note, out, print_json, tell_leaks
 from ukge.cli.flags import DATA, AsJson, ConfigFile, LeakSafe, Model, Preset, Quiet, Undirected
 from ukge.cli.reading import Reading, undirected_said
-from ukge.errors import CollapseWarning, ConfigError
+from ukge.errors import CollapseWarning, ConfigError, worded
 
 if TYPE_CHECKING:
     from ukge.distributed.training import Job
     from ukge.graph.audit.leaks import Leaks
     from ukge.learning.estimator import UKGE
+    from ukge.learning.probe import Probe
     from ukge.learning.train import Trained
     from ukge.settings.config import Config
 
@@ -89,7 +90,7 @@ def train(
         job = Job(data, model, config, path, rules, leak_safe, reading.options, force, undirected_said(undirected))
         _train_distributed(job, None, f"{model} on {Path(data).name}", as_json=as_json, quiet=quiet)
         return
-    config = resolved(model, data, config_file, preset, settings)
+    config = resolved(model, data, config_file, preset, settings, probe=True)
     dataset = reading.open(data, seed=config.runtime.seed, leak_safe=leak_safe, undirected=undirected)
     path = out_dir or Path("runs") / f"{dataset.name}-{model}"
     estimator = UKGE(model, config=config)
@@ -107,6 +108,8 @@ def train(
             overwrite=force,
             progress=not quiet,
         )
+    if estimator.probe_found is not None and not quiet:
+        note(worded(f"{estimator.probe_found}. ‹probe='none'› leaves them alone", as_flag))
     _report(estimator, path, as_json=as_json, leaks=leaks)
 
 
@@ -117,20 +120,26 @@ def resolved(
     preset: str | None,
     settings: dict[str, Any],
     start: dict[str, Any] | None = None,
+    *,
+    probe: bool = False,
 ) -> Config:
-    """Return the settings: the model's, then the preset's, then those of `start`, then the file's, then the flags'."""
-    from ukge.settings.config import overlay
-    from ukge.settings.variants import paper_settings, variant
+    """Return the settings: the model's, then the preset's, then those of `start`, then the file's, then the flags'.
 
-    config = variant(model)
-    if preset is not None:
-        if preset != "paper":
-            raise ConfigError(f"unknown preset '{preset}'", hint="Known: paper.")
-        config = config.replace(**paper_settings(model, Path(data).name))
-    config = config.replace(**(start or {}))
-    if config_file is not None:
-        config = overlay(config, config_file)
-    return config.replace(**settings)
+    With `probe`, one chooses the rate and λ that none of them gives.
+    """
+    from ukge.settings.config import settings_in
+    from ukge.settings.variants import paper_settings, probed, variant
+
+    if preset not in (None, "paper"):
+        raise ConfigError(f"unknown preset '{preset}'", hint="Known: paper.")
+    given = {
+        **(paper_settings(model, Path(data).name) if preset else {}),
+        **(start or {}),
+        **(settings_in(config_file) if config_file is not None else {}),
+        **settings,
+    }
+    config = variant(model).replace(**given)
+    return probed(config, given) if probe else config
 
 
 def _train_distributed(job: Job | None, resume: Path | None, title: str, *, as_json: bool, quiet: bool) -> None:
@@ -171,7 +180,7 @@ def told_at_the_end() -> Iterator[None]:
 def _report(estimator: UKGE, path: Path, *, as_json: bool, leaks: Leaks | None = None) -> None:
     if estimator.trained is None:
         raise ConfigError("training ended without a model")
-    _tell(estimator.trained, estimator.model, path, as_json=as_json, leaks=leaks)
+    _tell(estimator.trained, estimator.model, path, as_json=as_json, leaks=leaks, probe=estimator.probe_found)
     _end(estimator.trained)
 
 
@@ -181,7 +190,15 @@ def _end(trained: Trained) -> None:
         raise typer.Exit(ExitCode.DEAD)
 
 
-def _tell(trained: Trained, model: str, path: Path, *, as_json: bool, leaks: Leaks | None = None) -> None:
+def _tell(
+    trained: Trained,
+    model: str,
+    path: Path,
+    *,
+    as_json: bool,
+    leaks: Leaks | None = None,
+    probe: Probe | None = None,
+) -> None:
     if as_json:
         print_json(
             {
@@ -193,6 +210,7 @@ def _tell(trained: Trained, model: str, path: Path, *, as_json: bool, leaks: Lea
                 "epochs": trained.epochs,
                 "seconds": round(trained.seconds, 3),
                 "collapsed": _collapse(trained),
+                "probe": None if probe is None else probe.note(),
                 "leaks": None if leaks is None else leaks.to_dict(),
             }
         )

@@ -13,6 +13,7 @@ from ukge.cli.console import ExitCode, bold_every_other, complain, err, out, pla
 from ukge.cli.flags import AsJson, ConfigFile, Data, LeakSafe, Model, Preset, Quiet, Undirected, real, whole
 from ukge.cli.reading import Reading
 from ukge.cli.train import resolved
+from ukge.learning.tuning.search_spaces import shown
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -121,7 +122,7 @@ def _table(result: TuneResult) -> Table:
             "" if trial.value is None else f"{trial.value:.5f}",
             "" if trial.epoch is None else f"{trial.epoch} of {trial.epochs}",
             "" if trial.seconds is None else f"{trial.seconds:.1f}",
-            *(f"{trial.settings[name]:.4g}" if name in trial.settings else "" for name in names),
+            *(shown(trial.settings[name]) if name in trial.settings else "" for name in names),
         ]
         table.add_row(*row, style="bold" if best else None)
     return table

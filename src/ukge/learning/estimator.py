@@ -29,6 +29,8 @@ from ukge.storage.locks import alone
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ukge.learning.probe import Probe
+
 
 class Answer(NamedTuple):
     """One candidate for the missing entity of a query, with its predicted confidence."""
@@ -56,6 +58,8 @@ class UKGE(EstimatorSettings):
         """Check the settings; nothing is learnt yet."""
         super().__post_init__()
         self._learnt: Learnt | None = None
+        self.probe_found: Probe | None = None
+        """what a probe tried and chose before the last training"""
 
     def fit(
         self,
@@ -99,10 +103,13 @@ class UKGE(EstimatorSettings):
                 data, y, seed=settings.runtime.seed, leak_safe=leak_safe, undirected=undirected, reading=reading
             )
             ground = ground_rules(dataset, rules, settings)
+            settings = self._probed(settings, dataset, ground, progress)
             note = DataNote.of(dataset, reference or found, kept=out is not None)
             run = None
             if out is not None:
                 run = Run.create(out, settings, note, dataset, ground, model=self.model, overwrite=overwrite)
+                if self.probe_found is not None:
+                    run.update(probe=self.probe_found.note())
             try:
                 learnt = self._learn(settings, dataset, ground, run, note, _Watching(progress, watching, on_facts))
             finally:
@@ -247,6 +254,20 @@ class UKGE(EstimatorSettings):
     def __sklearn_is_fitted__(self) -> bool:
         """Say to scikit-learn whether the model is trained."""
         return self._learnt is not None
+
+    def _probed(self, settings: Config, dataset: Dataset, rules: GroundRules | None, progress: bool | None) -> Config:
+        """Return the settings with the rate and λ that a probe chose, where they leave them to it."""
+        from ukge.learning.probe import probe, rungs_of  # noqa: PLC0415
+        from ukge.progress.bars import watched_work  # noqa: PLC0415
+
+        self.probe_found = None
+        if not rungs_of(settings, dataset):
+            return settings.replace(probe="none")
+        with watched_work(progress, f"which settings suit {dataset.name}") as tell:
+            found = self.probe_found = probe(dataset, settings, rules, tell)
+        if found is None:
+            return settings.replace(probe="none")
+        return settings.replace(lr=found.chosen.lr, l2=found.chosen.l2, probe="none")
 
     def _learn(
         self,

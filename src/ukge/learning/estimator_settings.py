@@ -14,10 +14,11 @@ from ukge.settings.knobs import (
     MetricName,
     ModelName,
     OptimiserName,
+    ProbeName,
     SamplerName,
     ScorerName,
 )
-from ukge.settings.variants import variant, variants
+from ukge.settings.variants import probed, variant, variants
 
 
 @dataclass(eq=False, repr=False)
@@ -59,6 +60,7 @@ class EstimatorSettings:
     beta2: float | None = None
     eps: float | None = None
     batch_size: int | None = None
+    probe: ProbeName | str | None = None
 
     epochs: int | None = None
     metric: MetricName | str | None = None
@@ -79,16 +81,20 @@ class EstimatorSettings:
 
     @property
     def settings(self) -> Config:
-        """All settings: the model's own, or those of `config`, with the given ones changed."""
+        """All settings: the model's own, or those of `config`, with the given ones changed.
+
+        Without a `config`, a probe chooses the rate and λ that were not given.
+        """
         own = self.get_params()
         model, config = own.pop("model"), own.pop("config")
-        base = variant(model) if config is None else config
-        return base.replace(**{name: value for name, value in own.items() if value is not None})
+        given = {name: value for name, value in own.items() if value is not None}
+        return probed(variant(model).replace(**given), given) if config is None else config.replace(**given)
 
     def changed(self) -> dict[str, Any]:
-        """Return the settings that differ from the model's own; which engine `auto` came to is none."""
+        """Return the settings that differ from the model's own; which engine `auto` came to is none, nor is a probe."""
         settings = self.settings
-        own = (variant(self.model) if self.model in variants else Config()).replace(engine=settings.runtime.engine)
+        own = variant(self.model) if self.model in variants else Config()
+        own = own.replace(engine=settings.runtime.engine, probe=settings.optimiser.probe)
         return {
             name: value
             for section, values in settings.to_dict().items()

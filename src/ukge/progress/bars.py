@@ -253,6 +253,17 @@ class WorkProgress(LiveBars):
         self.step = step
 
 
+@contextmanager
+def watched_work(asked: bool | None, title: str) -> Iterator[Callable[[str, float], None] | None]:
+    """Show work in steps, if asked or, where it is left open, if somebody looks; yield who hears of its steps."""
+    console = SafeConsole(stderr=True)
+    if not (_somebody_looks(console) if asked is None else asked):
+        yield None
+        return
+    with WorkProgress(console, title if asked else "", quiet=False) as shown:
+        yield shown.tell
+
+
 def joined(*news: str) -> str:
     """Join what there is to tell."""
     return "  ".join(each for each in news if each)

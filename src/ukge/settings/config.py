@@ -15,6 +15,7 @@ from ukge.settings.knobs import (
     LOSSES,
     METRICS,
     OPTIMISERS,
+    PROBES,
     SAMPLERS,
     SCORERS,
     Knob,
@@ -106,6 +107,12 @@ class OptimiserConfig(Section):
     beta2: float = knob(0.99, "Adam's decay of the second moment", least=0.0, most=0.999999)
     eps: float = knob(1e-8, "the optimiser's ε", least=1e-30, most=1.0)
     batch_size: int = knob(512, "observed facts per step", least=1, most=100_000_000)
+    probe: str = knob(
+        "none",
+        "what a probe of seconds chooses before training, to suit the graph: none, lr, l2 or both; both where neither "
+        "is given, for models that learn confidences",
+        choices=PROBES,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +210,11 @@ def read_config(path: str | Path) -> Config:
 
 def overlay(config: Config, path: str | Path) -> Config:
     """Return `config` with the settings that a TOML file names."""
+    return config.replace(**settings_in(path))
+
+
+def settings_in(path: str | Path) -> dict[str, Any]:
+    """Return the settings that a TOML file names, without their sections."""
     import tomllib  # noqa: PLC0415 — most who know the settings read no file of them
 
     try:
@@ -212,8 +224,7 @@ def overlay(config: Config, path: str | Path) -> Config:
     except (ValueError, RecursionError) as error:  # what is no TOML, no UTF-8, or a number or nesting without end
         raise ConfigError(f"{path} is not TOML: {error}") from None
     from_dict(given, where=str(path))
-    base = config.to_dict()
-    return from_dict({section: {**values, **given.get(section, {})} for section, values in base.items()})
+    return {name: value for values in given.values() for name, value in values.items()}
 
 
 def to_toml(config: Config) -> str:

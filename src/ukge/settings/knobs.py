@@ -24,6 +24,7 @@ SamplerName = Literal["exhaustive", "independent", "none", "shared"]
 OptimiserName = Literal["adagrad", "adam", "lazy-adam", "rowwise-adagrad"]
 MetricName = Literal["mae", "mrr", "mse", "mse-positives", "ndcg"]
 EngineName = Literal["auto", "fused", "queries", "torch"]
+ProbeName = Literal["both", "l2", "lr", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ SAMPLERS = Choices("ukge.learning.sampling:samplers", get_args(SamplerName))
 OPTIMISERS = Choices("ukge.learning.engines.torch_optimisers:optimisers", get_args(OptimiserName))
 METRICS = Choices("ukge.learning.validation:metrics", get_args(MetricName))
 ENGINES = Choices("ukge.learning.engines:engines", get_args(EngineName))
+PROBES = Choices("ukge.learning.probe:probes", get_args(ProbeName))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from ukge.errors import ConfigError
@@ -81,6 +81,17 @@ TAU = {"ppi5k": 0.70}
 def variant(name: str, base: Config | None = None) -> Config:
     """Return the settings of the model called `name`."""
     return (base or Config()).replace(**variants.get(name))
+
+
+def probed(config: Config, given: Collection[str]) -> Config:
+    """Return settings under which a probe chooses those of ‹lr› and ‹l2› that were not given.
+
+    It does where a model learns confidences by Adam: the other models have rates of their own.
+    """
+    if "probe" in given or not config.objective.learns_confidence or config.optimiser.optimiser != "adam":
+        return config
+    left = [name for name in ("lr", "l2") if name not in given]
+    return config.replace(probe="both" if len(left) > 1 else left[0] if left else "none")
 
 
 def paper_tau(dataset: str) -> float:

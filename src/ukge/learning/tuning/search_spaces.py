@@ -12,12 +12,14 @@ import numpy as np
 from ukge.registry import Registry
 from ukge.settings.config import Config
 
+Value = int | float | str
+
 
 @dataclass(frozen=True, slots=True)
 class Choices:
     """A setting that takes one of a few values."""
 
-    values: tuple[int | float, ...]
+    values: tuple[Value, ...]
 
     def __contains__(self, value: object) -> bool:
         return value in self.values
@@ -83,6 +85,19 @@ def _near(config: Config, has_rules: bool) -> Space:  # noqa: ARG001
     return space
 
 
+@spaces.register("fit")
+def _fit(config: Config, has_rules: bool) -> Space:
+    """Return what is searched on a graph that nobody knows: what mattered on others, the link and the scorer."""
+    return {
+        "lr": Range(1e-3, 2e-2),
+        "l2": Range(1e-4, 3e-2),
+        "dim": Choices((64, 128, 256)),
+        "link": Choices(("rectifier", "logistic")),
+        "scorer": Choices(("distmult", "complex")),
+        **{name: values for name, values in _near(config, has_rules).items() if isinstance(values, Choices)},
+    }
+
+
 def _by_degree(config: Config) -> dict[str, Choices | Range]:
     excluded = config.sampling.in_range or config.sampling.sampler == "exhaustive"
     return {} if excluded else {"by_degree": Choices((0.0, 0.5, 1.0))}
@@ -94,7 +109,7 @@ def space_for(name: str, config: Config, has_rules: bool, fixed: Mapping[str, An
     return {setting: values for setting, values in whole.items() if setting not in fixed}
 
 
-def grid(space: Space, seed: int) -> list[dict[str, int | float]] | None:
+def grid(space: Space, seed: int) -> list[dict[str, Value]] | None:
     """Return every point of a space of choices, in a seeded order, or None if it has a range and thus no last point.
 
     The order is shuffled so that a search that ends early has still looked everywhere.
@@ -107,7 +122,12 @@ def grid(space: Space, seed: int) -> list[dict[str, int | float]] | None:
     return [points[place] for place in order]
 
 
-def defaults_in(space: Space, config: Config) -> dict[str, int | float]:
+def defaults_in(space: Space, config: Config) -> dict[str, Value]:
     """Return the settings of `config` that lie within the space: a good first point."""
     known = {name: value for section in config.to_dict().values() for name, value in section.items()}
     return {name: known[name] for name, values in space.items() if known[name] in values}
+
+
+def shown(value: Value) -> str:
+    """Return a value for people."""
+    return value if isinstance(value, str) else f"{value:.4g}"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ukge.errors import ConfigError, RunError
-from ukge.learning.tuning.search_spaces import Choices, Range, Space
+from ukge.learning.tuning.search_spaces import Choices, Range, Space, Value
 from ukge.registry import Registry
 from ukge.settings.config import Config, to_toml
 from ukge.storage.files import write_atomically, writing
@@ -67,7 +67,7 @@ class TrialSummary:
     epoch: int | None
     epochs: int
     seconds: float | None
-    settings: Mapping[str, int | float]
+    settings: Mapping[str, Value]
     note: str = ""
 
 
@@ -94,7 +94,7 @@ class Study:
         sign = -1.0 if self.higher_is_better else 1.0
         return min(complete, key=lambda trial: sign * (trial.value or 0.0), default=None)
 
-    def ask(self, seed: int, point: Mapping[str, int | float] | None) -> optuna.Trial:
+    def ask(self, seed: int, point: Mapping[str, Value] | None) -> optuna.Trial:
         """Begin a trial: at `point` as far as that goes, else where Optuna suggests.
 
         The suggestion depends on the seed and the trials before it alone, so that a search that was killed goes on as

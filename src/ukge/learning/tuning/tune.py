@@ -17,7 +17,7 @@ from ukge.graph.dataset import Dataset
 from ukge.learning.data import ground_rules, opened
 from ukge.learning.memory import estimate, refuse_if_too_large
 from ukge.learning.train import EpochEvent, train
-from ukge.learning.tuning.search_spaces import Space, defaults_in, grid, space_for
+from ukge.learning.tuning.search_spaces import Space, Value, defaults_in, grid, space_for
 from ukge.learning.tuning.studies import COMPLETE, DEAD, FAILED, PRUNED, Study, TrialSummary, open_study
 from ukge.learning.validation import metrics
 from ukge.logic.ground_rules import GroundRules
@@ -183,7 +183,7 @@ class _Search:
             raise RunError(error.what) from None
 
 
-def _total(points: list[dict[str, int | float]] | None, trials: int | None) -> int:
+def _total(points: list[dict[str, Value]] | None, trials: int | None) -> int:
     if points is None:
         return TRIALS if trials is None else trials
     return len(points) if trials is None else min(trials, len(points))

@@ -1,0 +1,96 @@
+"""`ukge fit`: from a file to calibrated answers, with everything chosen on the way."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ukge.cli.console import as_flag, bold_every_other, err, note, out, print_json
+from ukge.cli.flags import AsJson, Data, Quiet, Seed, Undirected, real
+from ukge.cli.reading import Reading
+
+if TYPE_CHECKING:
+    from ukge.pipeline import Fitted
+
+
+def fit(
+    data: Data,
+    out_dir: Annotated[
+        Path | None, typer.Option("--out", help="Run directory to make; runs/DATA if not given.", metavar="RUN")
+    ] = None,
+    minutes: Annotated[
+        float, real("--minutes", help="About how long it may take; a large graph takes longer.", high=1e6)
+    ] = 10.0,
+    undirected: Undirected = None,
+    seed: Seed = 0,
+    force: Annotated[bool, typer.Option("--force", help="Begin anew, and replace the run that is there.")] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    *,
+    reading: Reading,
+) -> None:
+    """Make a run of a file of facts: settings searched, a model trained, evidence fitted, judged, and a page written.
+
+    The facts are cut so that none of those that judge has a twin among those that teach. A command that was stopped
+    goes on when it is given again.
+    """
+    from ukge.evaluation.tables import render
+    from ukge.graph.catalogue import reference_to
+    from ukge.pipeline import fit as make
+    from ukge.progress.bars import WorkProgress
+
+    dataset = reading.open(data, seed=seed, leak_safe=True, undirected=undirected)
+    path = out_dir or Path("runs") / dataset.name.split()[0]
+    with WorkProgress(err(), f"fitting {dataset.name}: {len(dataset.train):,} facts", quiet=quiet) as progress:
+        found = make(
+            dataset, path, minutes=minutes, seed=seed, reference=reference_to(data), overwrite=force, tell=progress.tell
+        )
+    for each in found.notes:
+        note(each)
+    if as_json:
+        print_json(_as_json(found))
+        return
+    console = out()
+    for sentence in found.sentences:
+        console.print(sentence, soft_wrap=True, markup=False, highlight=False)
+    console.print(render(found.evaluation, as_flag))
+    _tell_settings(found)
+    _tell_next(found)
+
+
+def _tell_settings(found: Fitted) -> None:
+    tried = f"{len(found.trials)} settings were tried" if found.trials else "a probe chose rate and λ"
+    model, objective = found.config.model, found.config.objective
+    told = f"{model.scorer}, {model.link}, dim {model.dim}, lr {found.config.optimiser.lr:.2g}, l2 {objective.l2:.2g}"
+    out().print(bold_every_other(f"{tried}; the best by validation: ", told))
+
+
+def _tell_next(found: Fitted) -> None:
+    run, fact = quote(str(found.run)), found.dataset.val[0]
+    head, relation = quote(fact.head), quote(fact.relation)
+    out().print(
+        bold_every_other("the run is in ", str(found.run), "; the page: ", str(found.page or "none (ukge[report])"))
+    )
+    out().print("what to do next:")
+    for command in (
+        f"ukge rank {run} {relation} --head {head}",
+        f"ukge complete {run}",
+        f"ukge serve {run}",
+    ):
+        out().print(f"  {command}", soft_wrap=True, markup=False, highlight=False)
+
+
+def _as_json(found: Fitted) -> dict[str, Any]:
+    return {
+        "run": str(found.run),
+        "page": None if found.page is None else str(found.page),
+        "sentences": list(found.sentences),
+        "settings": found.config.to_dict(),
+        "trials": [asdict(trial) for trial in found.trials],
+        "evaluation": found.evaluation.to_dict(as_flag),
+        "notes": list(found.notes),
+    }
