@@ -153,8 +153,13 @@ def test_a_prepared_directory_gives_way_to_another_only_if_that_is_said(tmp_path
     cut = PrepareSettings(val=0.2, test=0.2)
     out = prepare(str(tmp_path / "source"), tmp_path / "out", cut).path
     with pytest.raises(ConfigError, match="overwrite=True"):
-        prepare(str(tmp_path / "source"), out, cut)
+        prepare(str(tmp_path / "source"), out, PrepareSettings(val=0.3, test=0.2))
+    made = (out / "prepared.json").stat().st_mtime_ns
+    assert prepare(str(tmp_path / "source"), out, cut).path == out  # a kill came when all was done: so it is
+    assert (out / "prepared.json").stat().st_mtime_ns == made
     pq.write_table(table.slice(0, 60), tmp_path / "source" / "1.parquet")
+    with pytest.raises(ConfigError, match="overwrite=True"):
+        prepare(str(tmp_path / "source"), out, cut)
     assert sum(prepare(str(tmp_path / "source"), out, cut, overwrite=True).facts[part] for part in PARTS[:3]) == 60
     with pytest.raises(ConfigError, match="exists already"):
         prepare(str(tmp_path / "source"), tmp_path / "source", cut, overwrite=True)

@@ -7,8 +7,10 @@ entities, so that no held-out fact has a twin, under whatever relation, in train
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -66,23 +68,37 @@ def prepare(
 ) -> Prepared:
     """Write the facts below `source` as a prepared directory, which appears whole or not at all.
 
-    A prepared directory that is there gives way if `overwrite`; anything else is never removed.
+    A prepared directory that is there gives way if `overwrite`; anything else is never removed. One that was made of
+    the same files with the same settings is done already, as where a kill came after all was in its place.
     """
     asked, target = settings or PrepareSettings(), Path(directory)
-    old = target.exists() and is_prepared(target)
+    old, made_of = target.exists() and is_prepared(target), _digest(source, asked)
+    if old and not overwrite and made_of is not None and open_prepared(target).made_of == made_of:
+        return open_prepared(target)
     if target.exists() and not (old and overwrite):
         hint = "Choose another directory, or replace it: ‹overwrite=True›." if old else "Choose another directory."
         raise ConfigError(f"{target} exists already", hint=hint)
     with alone(target), replacing_directory(target, over=old) as folder, using(engine) as started:
-        _Work(started, asked, folder).run(source, Steps(tell, STEPS))
+        _Work(started, asked, folder, made_of).run(source, Steps(tell, STEPS))
     return open_prepared(target)
 
 
+def _digest(source: str, settings: PrepareSettings) -> str | None:
+    """Return what stands for the files of a source and the settings; None for a bucket, whose files are not asked."""
+    place = Path(source)
+    if not place.exists():
+        return None
+    files = sorted(file for file in (place.rglob("*") if place.is_dir() else [place]) if file.is_file())
+    seen = [(str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    return hashlib.sha256(json.dumps([seen, asdict(settings)], sort_keys=True).encode()).hexdigest()
+
+
 class _Work:
-    def __init__(self, engine: Engine, settings: PrepareSettings, out: Path) -> None:
+    def __init__(self, engine: Engine, settings: PrepareSettings, out: Path, made_of: str | None) -> None:
         self.engine = engine
         self.settings = settings
         self.out = out
+        self.made_of = made_of
 
     def run(self, source: str, steps: Steps) -> None:
         steps.begin(CHECKING)
@@ -107,7 +123,7 @@ class _Work:
         links = self.engine.keep(self._links(facts, counts))
         self.engine.write_parts(links, self.out / "links")
         counts["links"] = self._count(links)
-        write_note(self.out, n_entities, n_relations, counts)
+        write_note(self.out, n_entities, n_relations, counts, self.made_of)
 
     def _facts(self, source: str) -> Any:
         folders = {part: Path(source) / part for part in PARTS if (Path(source) / part).is_dir()}

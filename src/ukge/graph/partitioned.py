@@ -47,6 +47,8 @@ class Prepared:
     facts: Mapping[str, int]
     files: Mapping[str, str] | None = None
     """SHA-256 of its files, if they are known"""
+    made_of: str | None = None
+    """a digest of the files and settings that it was made of, if they are known"""
 
     def share(self, part: str, rank: int = 0, size: int = 1) -> FactArrays:
         """Return, by id, the rank's share of a part's facts: the rank-th of `size` stretches that are equally long.
@@ -140,14 +142,18 @@ def open_prepared(path: str | Path) -> Prepared:
     listed = isinstance(files, dict) or note["format"] == READ[0]
     if not listed or not all(type(count) is int and count >= 0 for count in counts):
         raise DataError("does not say how much there is of what", source=str(file), hint=HINT)
-    return Prepared(Path(path), note["entities"], note["relations"], note["facts"], files)
+    return Prepared(Path(path), note["entities"], note["relations"], note["facts"], files, note.get("made_of"))
 
 
-def write_note(path: Path, n_entities: int, n_relations: int, facts: Mapping[str, int]) -> None:
-    """Write the note that makes a directory of parts a prepared one."""
+def write_note(
+    path: Path, n_entities: int, n_relations: int, facts: Mapping[str, int], made_of: str | None = None
+) -> None:
+    """Write the note that makes a directory of parts a prepared one; `made_of` tells what it was asked for."""
     files = {file.relative_to(path).as_posix(): sha256(file) for file in _files(path)}
     sizes = {"entities": n_entities, "relations": n_relations, "facts": dict(facts)}
-    write_atomically(path / NOTE, (sealed({"format": FORMAT, **sizes, "files": files}) + "\n").encode())
+    write_atomically(
+        path / NOTE, (sealed({"format": FORMAT, **sizes, "files": files, "made_of": made_of}) + "\n").encode()
+    )
 
 
 def save_prepared(dataset: Dataset, links: UncertainGraph | None, directory: str | Path) -> Prepared:
