@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from ukge.cli.console import note
-from ukge.learning.tuning.search_spaces import shown
 from ukge.progress.bars import LiveBars, duration, joined
 from ukge.reproduction.reproduce import KEPT, LEFT_OUT, Watcher
 
@@ -65,6 +64,8 @@ class SearchProgress(TrainingsProgress):
 
     def on_trial(self, trial: TrialSummary) -> None:
         """Show a trial that ended."""
+        from ukge.learning.tuning.search_spaces import shown
+
         value = trial.note if trial.value is None else f"{self.metric} {trial.value:.5f}"
         self.done += 1
         self.show_all(f"{self.done} of {self.total} trials", f"trial {trial.number} {trial.state}: {value}")

@@ -13,7 +13,6 @@ from ukge.cli.console import ExitCode, bold_every_other, complain, err, out, pla
 from ukge.cli.flags import AsJson, ConfigFile, Data, LeakSafe, Model, Preset, Quiet, Undirected, real, whole
 from ukge.cli.reading import Reading
 from ukge.cli.train import resolved
-from ukge.learning.tuning.search_spaces import shown
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -108,6 +107,8 @@ def _tell_best(result: TuneResult) -> None:
 
 
 def _table(result: TuneResult) -> Table:
+    from ukge.learning.tuning.search_spaces import shown
+
     table = plain_table(f"{len(result.trials)} trials, best first")
     for column in ("trial", "state", result.metric, "epoch", "seconds"):
         table.add_column(column, justify="left" if column == "state" else "right", no_wrap=True)

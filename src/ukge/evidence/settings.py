@@ -34,9 +34,8 @@ def as_shares(text: str) -> dict[str, float]:
         try:
             shares[kind] = float(share or 1.0)
         except ValueError:
-            raise ConfigError(
-                f"the share of {kind} is {share!r}, and no number", hint="Try corruption=3,paper=1."
-            ) from None
+            what = f"the share of {kind} is {share!r}, and no number"
+            raise ConfigError(what, hint="A share is a number such as 3; without one it is 1.") from None
     return shares
 
 
