@@ -74,7 +74,8 @@ def prepare(
     asked, target = settings or PrepareSettings(), Path(directory)
     old, made_of = target.exists() and is_prepared(target), _digest(source, asked)
     if old and not overwrite and made_of is not None and open_prepared(target).made_of == made_of:
-        return open_prepared(target)
+        with alone(target):  # what a kill left beside it goes
+            return open_prepared(target)
     if target.exists() and not (old and overwrite):
         hint = "Choose another directory, or replace it: ‹overwrite=True›." if old else "Choose another directory."
         raise ConfigError(f"{target} exists already", hint=hint)
