@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ukge import Predictor, fit
+from ukge import Predictor, fit, write
+from ukge.cli import run
 from ukge.errors import ConfigError, RunError
+from ukge.evaluation.tables import NO_MODEL
 from ukge.evidence import EvidenceSettings
 from ukge.graph.dataset import Dataset
 from ukge.graph.split import split
@@ -79,16 +82,24 @@ def test_a_graph_becomes_a_judged_run_and_the_same_call_goes_on(
         fit(dataset.whole(), tmp_path / "run", minutes=MINUTES, seed=1)
 
 
-def test_without_optuna_the_probe_alone_chooses(
-    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_command_without_optuna_lets_the_probe_choose_and_says_what_to_do_next(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     known = importlib.util.find_spec
     hidden = ("optuna", "matplotlib")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in hidden else known(name))
-    found = fit(dataset, tmp_path / "run", minutes=MINUTES)
-    assert found.trials == ()
-    assert "pip install 'ukge[tune]'" in found.notes[0]
-    assert found.page is None
+    write(dataset.whole(), tmp_path / "facts.tsv")
+    assert run(["fit", str(tmp_path / "facts.tsv"), "--out", str(tmp_path / "run"), "--minutes", "0.05"]) == 0
+    told = capsys.readouterr()
+    assert "pip install 'ukge[tune]'" in told.err
+    words = " ".join(told.out.split())
+    assert "a probe chose rate and λ; the best by validation: distmult, rectifier, dim 128" in words
+    assert "the page: none without ukge[report]" in words
+    table = [line for line in told.out.splitlines() if line.startswith((NO_MODEL, "model", "evidence"))]
+    assert [len(line.split("  ")[0]) > 0 for line in table] == [True] * 3
+    asked = next(line for line in told.out.splitlines() if line.startswith("  ukge rank"))
+    assert run(shlex.split(asked)[1:]) == 0
+    assert len(capsys.readouterr().out.splitlines()) > 1
 
 
 def test_what_is_no_run_of_its_own_is_refused(dataset: Dataset, tmp_path: Path) -> None:

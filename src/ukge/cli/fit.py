@@ -38,7 +38,7 @@ def fit(
     The facts are cut so that none of those that judge has a twin among those that teach. A command that was stopped
     goes on when it is given again.
     """
-    from ukge.evaluation.tables import render
+    from ukge.evaluation.tables import caption, summary
     from ukge.graph.catalogue import reference_to
     from ukge.pipeline import fit as make
     from ukge.progress.bars import WorkProgress
@@ -57,7 +57,8 @@ def fit(
     console = out()
     for sentence in found.sentences:
         console.print(sentence, soft_wrap=True, markup=False, highlight=False)
-    console.print(render(found.evaluation, as_flag))
+    console.print(caption(found.evaluation), soft_wrap=True, markup=False, highlight=False)
+    console.print(summary(found.evaluation))
     _tell_settings(found)
     _tell_next(found)
 
@@ -72,13 +73,13 @@ def _tell_settings(found: Fitted) -> None:
 def _tell_next(found: Fitted) -> None:
     run, fact = quote(str(found.run)), found.dataset.val[0]
     head, relation = quote(fact.head), quote(fact.relation)
-    out().print(
-        bold_every_other("the run is in ", str(found.run), "; the page: ", str(found.page or "none (ukge[report])"))
-    )
+    page = "none without ukge[report]" if found.page is None else str(found.page)
+    out().print(bold_every_other("the run is in ", str(found.run), "; the page: ", page))
     out().print("what to do next:")
     for command in (
         f"ukge rank {run} {relation} --head {head}",
         f"ukge complete {run}",
+        f"ukge evaluate {run} --protocol clean --evidence",
         f"ukge serve {run}",
     ):
         out().print(f"  {command}", soft_wrap=True, markup=False, highlight=False)

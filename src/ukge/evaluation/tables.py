@@ -22,6 +22,8 @@ from ukge.evaluation.tasks import Table
 GAP = 2
 """Characters between two columns."""
 
+NO_MODEL = "the best that needs no model"
+
 
 def render(evaluation: Evaluation, wording: Wording = in_python) -> RenderableType:
     """Return the evaluation as something a Rich console can print, in the words of a surface."""
@@ -56,6 +58,27 @@ def half_width(figure: Figure) -> str:
 def caption(evaluation: Evaluation) -> str:
     """Return the words that stand above the tables."""
     return f"Protocol {evaluation.protocol} on {evaluation.data}: {evaluation.about}"
+
+
+def summary(evaluation: Evaluation) -> RichTable:
+    """Return one table of what models are judged by: the best that needs no model, for each metric, then the models."""
+    shown = [(table, metric) for table in evaluation.tables if table.brief for metric in table.judged_by]
+    trivial = [row for row in evaluation.rows if row.trivial]
+    grid = RichTable(box=None, pad_edge=False, header_style="dim")
+    grid.add_column("predictor", overflow="fold")
+    cells = []
+    for table, name in shown:
+        metric = evaluation.rows[0].figure(table.name, name).metric
+        grid.add_column(f"{table.name.replace('_', ' ')}\n{header(metric)}", justify="right")
+        cells.append(metric.text(metric.best([row.figure(table.name, name).value for row in trivial])))
+    grid.add_row(NO_MODEL, *cells, style="dim")
+    for row in evaluation.rows:
+        if not row.trivial:
+            figures = [(row.figure(table.name, name), table) for table, name in shown]
+            styles = ["bold" if is_best(figure, evaluation, table) else "" for figure, table in figures]
+            texts = [figure.metric.text(figure.value) for figure, _ in figures]
+            grid.add_row(row.name, *(Text(text, style=style) for text, style in zip(texts, styles, strict=True)))
+    return grid
 
 
 def _blocks(evaluation: Evaluation, wording: Wording) -> Iterator[RenderableType]:
