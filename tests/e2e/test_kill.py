@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ukge.graph.catalogue import save_dataset
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
@@ -93,4 +95,6 @@ def test_killed_twenty_times_and_resumed(tmp_path: Path) -> None:
         assert (run / "weights.safetensors").read_bytes() == (whole / "weights.safetensors").read_bytes()
         trace = Run(run).trace()
         assert [line["epoch"] for line in trace] == list(range(1, EPOCHS + 1))
-        assert [line["loss"] for line in trace] == [line["loss"] for line in Run(whole).trace()]
+        # Weights are promised to the bit; the sum of an epoch's losses, which nothing depends on, is only told.
+        told = [line["loss"] for line in Run(whole).trace()]
+        assert [line["loss"] for line in trace] == pytest.approx(told, rel=1e-9)
