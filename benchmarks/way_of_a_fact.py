@@ -4,7 +4,7 @@
 
 A module counts if one of its functions took or gave facts, names of theirs, or arrays made of them, while a run was
 trained, opened, served and asked for the confidence of one fact. Modules that only look at a fact beside its way do not
-count: those that judge a training (validation, collapse, leaks), and those that make answers to other questions ready
+count: those that judge or try a training (validation, collapse, leaks, probe), and those that make answers to other questions ready
 (audit, rules, reasons). It watches by `sys.setprofile`, in the commands' own processes.
 """
 
@@ -31,6 +31,7 @@ BESIDE = (
     "graph/audit",
     "learning/collapse",
     "learning/validation",
+    "learning/probe",
     "evidence/",
     "logic/",
     "serve/rulebook",
