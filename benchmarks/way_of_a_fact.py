@@ -4,8 +4,8 @@
 
 A module counts if one of its functions took or gave facts, names of theirs, or arrays made of them, while a run was
 trained, opened, served and asked for the confidence of one fact. Modules that only look at a fact beside its way do not
-count: those that judge or try a training (validation, collapse, leaks, probe), and those that make answers to other questions ready
-(audit, rules, reasons). It watches by `sys.setprofile`, in the commands' own processes.
+count: those that judge or try a training (validation, collapse, leaks, probe), and those that make answers to other
+questions ready (audit, rules, reasons). It watches by `sys.setprofile`, in the commands' own processes.
 """
 
 from __future__ import annotations
