@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
-import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,34 +14,22 @@ from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request, 
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from tests.serve.serving import serving as service
 from tests.serve.small_run import make_judged_run
 
 if not os.environ.get("UKGE_BROWSER"):
     collect_ignore_glob = ["test_*.py"]
 
 WIDE, PHONE = {"width": 1240, "height": 860}, {"width": 390, "height": 844}
-STARTED = re.compile(r"on (http://127\.0\.0\.1:\d+)/")
 PATIENCE = 60_000
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 @contextmanager
 def serving(run: Path) -> Iterator[str]:
-    """Serve a run and yield its address."""
-    command = [sys.executable, "-c", "from ukge.cli import main; main()", "serve", str(run), "--port", "0"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    try:
-        assert process.stderr is not None
-        told = ""
-        while (found := STARTED.search(told)) is None:
-            line = process.stderr.readline()
-            assert line, f"the server did not start: {told}"
-            told += line
-        threading.Thread(target=process.stderr.read, daemon=True).start()
-        yield found[1]
-    finally:
-        process.terminate()
-        process.wait(30)
+    """Serve a run with its explorer and yield its address."""
+    with service(run, explorer=True) as (_, port):
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.fixture(scope="session")
