@@ -110,7 +110,7 @@ def test_a_range_holds_its_bounds() -> None:
 
 
 def test_the_best_trial_is_the_one_that_separate_trainings_find(dataset: Dataset, tmp_path: Path) -> None:
-    result = tune(dataset, directory=tmp_path / "study", pruner="none", **ONE_RATE)
+    result = tune(dataset, UKGE(**ONE_RATE), directory=tmp_path / "study", pruner="none")
     config = variant("ukge-rect").replace(**ONE_RATE)
     expected = {lr: train(dataset.train, dataset.val, config.replace(lr=lr)).best for lr in (0.001, 0.005, 0.01)}
     assert {trial.settings["lr"]: trial.value for trial in result.trials} == expected
@@ -126,16 +126,16 @@ def test_the_best_trial_is_the_one_that_separate_trainings_find(dataset: Dataset
 
 
 def test_a_finished_search_only_reports(dataset: Dataset, tmp_path: Path) -> None:
-    first = tune(dataset, directory=tmp_path, trials=1, **ONE_RATE)
+    first = tune(dataset, UKGE(**ONE_RATE), directory=tmp_path, trials=1)
     begun: list[TrialSummary] = []
-    second = tune(dataset, directory=tmp_path, trials=1, on_trial=begun.append, **ONE_RATE)
+    second = tune(dataset, UKGE(**ONE_RATE), directory=tmp_path, trials=1, on_trial=begun.append)
     assert second == first
     assert begun == []
-    assert len(tune(dataset, directory=tmp_path, trials=2, **ONE_RATE).trials) == 2
+    assert len(tune(dataset, UKGE(**ONE_RATE), directory=tmp_path, trials=2).trials) == 2
 
 
 def test_a_higher_metric_is_better(dataset: Dataset, tmp_path: Path) -> None:
-    result = tune(dataset, directory=tmp_path, pruner="none", metric="mrr", **ONE_RATE)
+    result = tune(dataset, UKGE(metric="mrr", **ONE_RATE), directory=tmp_path, pruner="none")
     assert result.higher_is_better
     assert result.best is not None
     assert result.best.value == max(trial.value or 0.0 for trial in result.trials)
@@ -147,7 +147,7 @@ def test_an_interrupted_search_goes_on_as_if_it_had_not_been(
     dataset: Dataset, tmp_path: Path, space: str, trials: int
 ) -> None:
     settings = {**ONE_RATE, "negatives": 2} if space == "wide" else ONE_RATE
-    whole = tune(dataset, directory=tmp_path / "whole", space=space, trials=trials, **settings)
+    whole = tune(dataset, UKGE(**settings), directory=tmp_path / "whole", space=space, trials=trials)
     starts = 0
 
     def interrupt(event: EpochEvent) -> None:
@@ -157,17 +157,17 @@ def test_an_interrupted_search_goes_on_as_if_it_had_not_been(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        tune(dataset, directory=tmp_path / "cut", space=space, trials=trials, on_epoch=interrupt, **settings)
+        tune(dataset, UKGE(**settings), directory=tmp_path / "cut", space=space, trials=trials, on_epoch=interrupt)
     journal = tmp_path / "cut" / "journal.log"
     journal.write_bytes(journal.read_bytes() + b'{"op_code":7,"worker_id":"')  # and a write cut short
-    gone_on = tune(dataset, directory=tmp_path / "cut", space=space, trials=trials, **settings)
+    gone_on = tune(dataset, UKGE(**settings), directory=tmp_path / "cut", space=space, trials=trials)
     assert outcome(gone_on) == outcome(whole)
     assert [trial.state for trial in gone_on.trials].count("interrupted") == 1
     assert gone_on.config == whole.config
 
 
 def test_the_wide_space_begins_with_the_models_own_settings(dataset: Dataset, tmp_path: Path) -> None:
-    result = tune(dataset, directory=tmp_path, space="wide", trials=2, **ONE_RATE)
+    result = tune(dataset, UKGE(**ONE_RATE), directory=tmp_path, space="wide", trials=2)
     first, second = (trial.settings for trial in result.trials)
     assert first == {
         "lr": 0.001,
@@ -196,7 +196,7 @@ def test_a_trial_that_diverges_or_does_not_fit_is_recorded_and_the_search_goes_o
     monkeypatch.setattr(ukge.learning.tuning.tune, "train", diverge)
     monkeypatch.setattr(ukge.learning.tuning.tune, "estimate", lambda config, *_: f"rate {config.optimiser.lr}")
     monkeypatch.setattr(ukge.learning.tuning.tune, "refuse_if_too_large", refuse)
-    result = tune(dataset, directory=tmp_path, **ONE_RATE)
+    result = tune(dataset, UKGE(**ONE_RATE), directory=tmp_path)
     found = {trial.settings["lr"]: (trial.state, trial.note) for trial in result.trials}
     assert found == {
         0.001: ("complete", ""),
@@ -211,7 +211,7 @@ def test_a_search_without_a_complete_trial_has_no_best(
     dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ukge.learning.tuning.tune, "train", pretend(lambda _: [float("nan")]))
-    result = tune(dataset, directory=tmp_path, **ONE_RATE)
+    result = tune(dataset, UKGE(**ONE_RATE), directory=tmp_path)
     assert [trial.state for trial in result.trials] == ["failed"] * 3
     assert "nan" in result.trials[0].note
     assert result.best is None
@@ -231,7 +231,7 @@ def test_a_trial_that_learnt_nothing_is_dead_and_never_the_best(
         return dataclasses.replace(trained, collapsed=found if config.optimiser.lr == 0.001 else None)
 
     monkeypatch.setattr(ukge.learning.tuning.tune, "train", pretended)
-    result = tune(dataset, directory=tmp_path, **ONE_RATE)
+    result = tune(dataset, UKGE(**ONE_RATE), directory=tmp_path)
     trials = {trial.settings["lr"]: trial for trial in result.trials}
     assert result.best is not None
     if harmless:
@@ -242,7 +242,7 @@ def test_a_trial_that_learnt_nothing_is_dead_and_never_the_best(
     assert trials[0.001].seconds is not None
     assert result.best.settings["lr"] == 0.005
     assert read_config(tmp_path / "best.toml").optimiser.lr == 0.005
-    assert outcome(tune(dataset, directory=tmp_path, **ONE_RATE)) == outcome(result)  # none is tried again
+    assert outcome(tune(dataset, UKGE(**ONE_RATE), directory=tmp_path)) == outcome(result)  # none is tried again
 
 
 def test_a_hopeless_trial_is_pruned_at_its_third_validation(
@@ -255,7 +255,7 @@ def test_a_hopeless_trial_is_pruned_at_its_third_validation(
 
     monkeypatch.setattr(ukge.learning.tuning.tune, "train", pretend(values))
     fixed = {name: value for name, value in QUICK.items() if name != "dim"}
-    result = tune(dataset, directory=tmp_path, lr=0.001, **fixed)
+    result = tune(dataset, UKGE(lr=0.001, **fixed), directory=tmp_path)
     assert len(result.trials) == 16
     for place, trial in enumerate(result.trials):
         hopeless = trial.settings["dim"] == 64
@@ -268,42 +268,42 @@ def test_a_hopeless_trial_is_pruned_at_its_third_validation(
 def test_the_test_split_does_not_matter(dataset: Dataset, tmp_path: Path) -> None:
     scrambled = dataset.test.with_confidence(np.linspace(0.0, 1.0, len(dataset.test)))
     other = dataclasses.replace(dataset, test=scrambled[::-1])
-    first = tune(dataset, directory=tmp_path / "one", trials=2, **ONE_RATE)
-    second = tune(other, directory=tmp_path / "two", trials=2, **ONE_RATE)
+    first = tune(dataset, UKGE(**ONE_RATE), directory=tmp_path / "one", trials=2)
+    second = tune(other, UKGE(**ONE_RATE), directory=tmp_path / "two", trials=2)
     assert outcome(first) == outcome(second)
     assert (tmp_path / "one" / "study.json").read_bytes() == (tmp_path / "two" / "study.json").read_bytes()
 
 
 def test_another_search_in_the_same_directory_is_refused(dataset: Dataset, tmp_path: Path) -> None:
-    tune(dataset, directory=tmp_path, trials=1, **ONE_RATE)
+    tune(dataset, UKGE(**ONE_RATE), directory=tmp_path, trials=1)
     with pytest.raises(RunError, match=r"settings\.stopping\.epochs was 6, now it is 7"):
-        tune(dataset, directory=tmp_path, trials=1, **{**ONE_RATE, "epochs": 7})
+        tune(dataset, UKGE(**{**ONE_RATE, "epochs": 7}), directory=tmp_path, trials=1)
     less = dataclasses.replace(dataset, train=dataset.train[:-1])
     with pytest.raises(RunError, match=r"data\.train"):
-        tune(less, directory=tmp_path, trials=1, **ONE_RATE)
-    tune(dataset, directory=tmp_path, trials=1, **{**ONE_RATE, "threads": 2})
+        tune(less, UKGE(**ONE_RATE), directory=tmp_path, trials=1)
+    tune(dataset, UKGE(**{**ONE_RATE, "threads": 2}), directory=tmp_path, trials=1)
 
 
 def test_a_directory_with_something_else_is_left_alone(dataset: Dataset, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(RunError, match="holds no search"):
-        tune(dataset, directory=tmp_path, **ONE_RATE)
+        tune(dataset, UKGE(**ONE_RATE), directory=tmp_path)
     with pytest.raises(RunError, match="is a file"):
-        tune(dataset, directory=tmp_path / "thesis.tex", **ONE_RATE)
+        tune(dataset, UKGE(**ONE_RATE), directory=tmp_path / "thesis.tex")
 
 
 @pytest.mark.parametrize("left", [None, "lr = 0.5\n"])
 def test_the_best_settings_are_there_after_a_kill_before_they_were_written(
     dataset: Dataset, tmp_path: Path, left: str | None
 ) -> None:
-    result = tune(dataset, directory=tmp_path, trials=1, **ONE_RATE)
+    result = tune(dataset, UKGE(**ONE_RATE), directory=tmp_path, trials=1)
     file = tmp_path / "best.toml"
     written = file.read_bytes()
     file.unlink()
     if left is not None:
         file.write_text(left, encoding="utf-8")
     (tmp_path / ".best.toml.0123abcd.tmp").write_text("half", encoding="utf-8")
-    again = tune(dataset, directory=tmp_path, trials=1, **ONE_RATE)
+    again = tune(dataset, UKGE(**ONE_RATE), directory=tmp_path, trials=1)
     assert again.config == result.config == read_config(file)
     assert file.read_bytes() == written
     assert not list(tmp_path.glob(".*"))
@@ -311,28 +311,28 @@ def test_the_best_settings_are_there_after_a_kill_before_they_were_written(
 
 def test_a_search_that_was_killed_at_its_first_file_begins_again(dataset: Dataset, tmp_path: Path) -> None:
     (tmp_path / ".study.json.0123abcd.tmp").write_text("{", encoding="utf-8")
-    assert tune(dataset, directory=tmp_path, trials=1, **ONE_RATE).best is not None
+    assert tune(dataset, UKGE(**ONE_RATE), directory=tmp_path, trials=1).best is not None
 
 
 def test_two_searches_at_once_are_refused(dataset: Dataset, tmp_path: Path) -> None:
     def again(_: EpochEvent) -> None:
         with ThreadPoolExecutor(1) as other, pytest.raises(RunError, match="is in use by process"):
-            other.submit(lambda: tune(dataset, directory=tmp_path, trials=1, **ONE_RATE)).result()
+            other.submit(lambda: tune(dataset, UKGE(**ONE_RATE), directory=tmp_path, trials=1)).result()
 
-    tune(dataset, directory=tmp_path, trials=1, on_epoch=again, **{**ONE_RATE, "epochs": 1})
+    tune(dataset, UKGE(**{**ONE_RATE, "epochs": 1}), directory=tmp_path, trials=1, on_epoch=again)
 
 
 @pytest.mark.parametrize("name", ["journal.log", "study.json"])
 def test_a_damaged_file_is_named(dataset: Dataset, tmp_path: Path, name: str) -> None:
-    tune(dataset, directory=tmp_path, trials=1, **ONE_RATE)
+    tune(dataset, UKGE(**ONE_RATE), directory=tmp_path, trials=1)
     content = (tmp_path / name).read_text()
     (tmp_path / name).write_text(content[: len(content) // 2] + "\0\n" + content[len(content) // 2 :])
     with pytest.raises(RunError, match=name):
-        tune(dataset, directory=tmp_path, trials=1, **ONE_RATE)
+        tune(dataset, UKGE(**ONE_RATE), directory=tmp_path, trials=1)
 
 
 def test_the_journal_is_json_lines(dataset: Dataset, tmp_path: Path) -> None:
-    tune(dataset, directory=tmp_path, trials=1, **ONE_RATE)
+    tune(dataset, UKGE(**ONE_RATE), directory=tmp_path, trials=1)
     lines = (tmp_path / "journal.log").read_text().splitlines()
     assert len(lines) > 3
     assert all(isinstance(json.loads(line), dict) for line in lines)
@@ -343,7 +343,7 @@ def test_without_optuna_the_error_says_how_to_install_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(ConfigError, match=r"pip install 'ukge\[tune\]'"):
-        tune(dataset, directory=tmp_path / "study", **ONE_RATE)
+        tune(dataset, UKGE(**ONE_RATE), directory=tmp_path / "study")
 
 
 @pytest.mark.parametrize(
@@ -351,19 +351,20 @@ def test_without_optuna_the_error_says_how_to_install_it(
     [
         ({"space": "narrow"}, "near, paper, wide"),
         ({"pruner": "never"}, "halving, median, none"),
-        ({"lr": 0.1}, "nothing is left to search"),
+        ({"model": UKGE(**ONE_RATE, lr=0.1)}, "nothing is left to search"),
+        ({"lr": 0.1}, "no keyword 'lr'"),
         ({"trials": 0}, "trials must be above 0"),
         ({"timeout": -1.0}, "timeout must be above 0"),
     ],
 )
 def test_what_cannot_be_searched_is_said(dataset: Dataset, tmp_path: Path, given: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        tune(dataset, directory=tmp_path / "study", **{**ONE_RATE, **given})
+        tune(dataset, **{"model": UKGE(**ONE_RATE), "directory": tmp_path / "study", **given})
     assert not (tmp_path / "study").exists()
 
 
 def test_no_trial_begins_after_the_timeout(dataset: Dataset, tmp_path: Path) -> None:
-    result = tune(dataset, directory=tmp_path, timeout=1e-9, **ONE_RATE)
+    result = tune(dataset, UKGE(**ONE_RATE), directory=tmp_path, timeout=1e-9)
     assert result.trials == ()
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypedDict, TypeVar, Unpack
 from urllib.parse import quote
 
 import httpx
@@ -36,6 +36,17 @@ class ServiceError(UkgeError):
         self.near = [str(name) for name in problem.get("near") or ()]
         hint = f"Near names: {', '.join(self.near)}." if self.near else None
         super().__init__(str(problem.get("detail") or f"the service answered {status}"), hint=hint)
+
+
+class Which(TypedDict, total=False):
+    """Which answers are asked for; what is left out is as `GET /v1/rank` has it."""
+
+    type: str
+    prefix: str
+    min_confidence: float
+    observed: Literal["include", "exclude", "only"]
+    exact: bool
+    coverage: float
 
 
 class Client:
@@ -82,28 +93,10 @@ class Client:
         k: int = 10,
         *,
         tail: str | None = None,
-        type: str = "any",  # noqa: A002 — the word of the API
-        prefix: str = "",
-        min_confidence: float = 0.0,
-        observed: Literal["include", "exclude", "only"] = "include",
-        exact: bool = False,
-        coverage: float = 0.9,
+        **which: Unpack[Which],
     ) -> schema.RankResponse:
         """Return the most confident answers to (head, relation, ?) or, with `tail`, to (?, relation, tail)."""
-        return self._get(
-            schema.RankResponse,
-            "/v1/rank",
-            head=head,
-            relation=relation,
-            tail=tail,
-            k=k,
-            type=type,
-            prefix=prefix,
-            min_confidence=min_confidence,
-            observed=observed,
-            exact=exact,
-            coverage=coverage,
-        )
+        return self._get(schema.RankResponse, "/v1/rank", head=head, relation=relation, tail=tail, k=k, **which)
 
     def explain(self, head: str, relation: str, tail: str) -> schema.ExplainResponse:
         """Return the confidence of a fact with its reasons."""

@@ -38,6 +38,13 @@ def known_names(name: str, known: Iterable[str]) -> str:
     return f"{start}Known: {', '.join(names)}."
 
 
+def refuse_unknown_keywords(caller: str, given: Iterable[str], known: Iterable[str], hint: str = "") -> None:
+    """Refuse keywords that a function does not have: those that are taken as a group, Python takes unseen."""
+    for name in given:
+        if name not in known:
+            raise ConfigError(f"{caller} has no keyword '{name}'", hint=f"{known_names(name, known)} {hint}".rstrip())
+
+
 def as_written(name: str, value: str | None) -> str:
     """Leave an argument to be written by whoever tells the error in the end."""
     return f"‹{name}›" if value is None else f"‹{name}={value}›"

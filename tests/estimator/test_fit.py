@@ -139,6 +139,12 @@ def test_frames_are_read_as_told(frame: pd.DataFrame) -> None:
             opened(data, y, seed=0, leak_safe=False, reading=told)
 
 
+def test_a_misspelt_keyword_is_named(frame: pd.DataFrame, quick: dict[str, Any]) -> None:
+    misspelt: dict[str, Any] = {"undirekted": "none"}
+    with pytest.raises(ConfigError, match=r"no keyword 'undirekted'.*\n.*'undirected'"):
+        UKGE(**quick).fit(frame, **misspelt)
+
+
 def test_a_benchmark_by_name(benchmark_data: Path, tmp_path: Path) -> None:
     fitted = UKGE(dim=2, epochs=1, every=1).fit("ppi5k", rules="none", out=tmp_path / "run")
     assert Run(tmp_path / "run").data.reference == "ppi5k"

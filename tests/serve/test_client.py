@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import httpx
 import pytest
 from fastapi.testclient import TestClient
@@ -42,6 +44,9 @@ def test_problems_are_errors_with_near_names(graph: Client) -> None:
     assert (caught.value.status, caught.value.kind) == (404, "unknown-entity")
     assert "concept:city:new_york" in caught.value.near
     assert "concept:city:new_york" in str(caught.value)
+    misspelt: dict[str, Any] = {"min_confidnece": 0.9}
+    with pytest.raises(ServiceError, match="min_confidnece"):
+        graph.rank("concept:city:new_york", "likes", **misspelt)
 
 
 def test_the_client_waits_while_the_service_prepares() -> None:

@@ -63,6 +63,7 @@ def tune(
     `ukge train --config`.
     """
     from ukge.cli.progress import SearchProgress
+    from ukge.learning.estimator import UKGE
     from ukge.learning.tuning.tune import tune as search
 
     config = resolved(model, data, config_file, preset, settings)
@@ -71,18 +72,16 @@ def tune(
     with SearchProgress(err(), f"{model} on {dataset.name}", config.stopping.metric, quiet=quiet) as progress:
         result = search(
             dataset,
-            model,
+            UKGE(model, config=config, **settings),
             directory=path,
             space=space,
             trials=trials,
             timeout=timeout,
             pruner=pruner,
             rules=rules,
-            config=config,
             on_start=progress.on_start,
             on_epoch=progress.on_epoch,
             on_trial=progress.on_trial,
-            **settings,
         )
     if as_json:
         print_json(_as_json(result))

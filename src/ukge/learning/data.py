@@ -9,12 +9,12 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from ukge.errors import DataError, RunError
+from ukge.errors import DataError, RunError, refuse_unknown_keywords
 from ukge.graph.dataset import Dataset
 from ukge.graph.given import as_graph
 from ukge.graph.uncertain import UncertainGraph
@@ -94,36 +94,44 @@ def _check_ids(ids: npt.NDArray[np.int32], bound: int, name: str, n_facts: int) 
         raise DataError(f"the {name} {wrong} of a training fact or ground rule is not below {bound:,}")
 
 
+class Opening(TypedDict, total=False):
+    """How facts become a data set."""
+
+    undirected: str | Sequence[str]
+    """relations of which a fact and its mirror are one, by name; "auto" finds them, "none" takes all as they stand"""
+    leak_safe: bool
+    """whether what is cut off has no twin in train"""
+    reading: Mapping[str, Any] | None
+    """what `read` is told about a file or a frame"""
+    reference: str | None
+    """where a `Dataset` came from"""
+
+
 def opened(
-    data: Any,
-    y: Any = None,
-    *,
-    seed: int,
-    leak_safe: bool,
-    undirected: str | Sequence[str] = "auto",
-    reading: Mapping[str, Any] | None = None,
-    caller: str = "fit",
+    data: Any, y: Any = None, *, seed: int, test: float = 0.0, caller: str = "fit", **opening: Unpack[Opening]
 ) -> tuple[Dataset, str]:
     """Return the data set to learn from, and what opens it again.
 
-    Facts that come whole are cut in two, for training and validation; a name or a path is opened as a data set. Files
-    and frames are read as `reading` says. Relations without a direction are those that `undirected` says; of a data
-    set, under "auto", its own.
+    Of facts that come whole a part is cut off for validation, and a share of `test`; a name or a path is opened as a
+    data set. Relations without a direction are those that `undirected` says; of a data set, under "auto", its own.
     """
     from ukge.graph.catalogue import open_dataset, reference_to  # noqa: PLC0415
     from ukge.graph.split import split  # noqa: PLC0415
     from ukge.graph.undirected import AUTO, undirected_dataset  # noqa: PLC0415
 
+    refuse_unknown_keywords(caller, opening, Opening.__annotations__)
+    undirected, leak_safe = opening.get("undirected", AUTO), opening.get("leak_safe", False)
+    reading, reference = opening.get("reading"), opening.get("reference")
     named = isinstance(data, (str, os.PathLike))
     if y is not None and (named or isinstance(data, Dataset)):
         raise DataError("a data set has its own confidences", hint="Leave out ‹y›.")
     if isinstance(data, Dataset):
-        return data if undirected == AUTO else undirected_dataset(data, undirected), IN_MEMORY
+        return data if undirected == AUTO else undirected_dataset(data, undirected), reference or IN_MEMORY
     if named:
         told = {"undirected": undirected, **(reading or {})}
-        return open_dataset(data, seed=seed, leak_safe=leak_safe, **told), reference_to(data)
+        return open_dataset(data, seed=seed, leak_safe=leak_safe, **told), reference or reference_to(data)
     graph = as_graph(data, y, caller, TAKEN, reading)
-    return split(graph, test=0.0, seed=seed, leak_safe=leak_safe, undirected=undirected), IN_MEMORY
+    return split(graph, test=test, seed=seed, leak_safe=leak_safe, undirected=undirected), reference or IN_MEMORY
 
 
 def ground_rules(dataset: Dataset, rules: GroundRules | str | Path | None, config: Config) -> GroundRules | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from ukge.graph.dataset import Dataset
 from ukge.graph.given import Facts, OneFact, Rows, all_known, confidences, judged, query_of, tell_unknown, triples
 from ukge.graph.vocabulary import Vocabulary
 from ukge.html.card import card
-from ukge.learning.data import ground_rules, opened
+from ukge.learning.data import Opening, ground_rules, opened
 from ukge.learning.estimator_settings import EstimatorSettings
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.model import Model
@@ -68,21 +68,19 @@ class UKGE(EstimatorSettings):
         *,
         rules: GroundRules | str | Path | None = None,
         out: str | Path | None = None,
-        reference: str | None = None,
-        leak_safe: bool = False,
-        undirected: str | Sequence[str] = "auto",
-        reading: Mapping[str, Any] | None = None,
         overwrite: bool = False,
         progress: bool | None = None,
         callbacks: Iterable[Callback] = (),
         on_facts: Callable[[int], None] | None = None,
+        **opening: Unpack[Opening],
     ) -> Self:
         """Train on facts: a frame, a table, tuples, a graph, a data set, or the name or path of one.
 
         A frame has the columns head, relation, tail and confidence (see `ukge.read`), or `y` has the confidences. Of
         facts that come whole, 7 % are kept aside to choose the epoch. A name or a path is opened by
-        `ukge.open_dataset`, and its test facts are left alone. `undirected` names the relations without a direction, of
-        which a fact and its mirror are one: "auto" finds them by their facts, "none" takes all as they stand.
+        `ukge.open_dataset`, and its test facts are left alone. `opening` says how: `undirected` names the relations
+        without a direction, of which a fact and its mirror are one ("auto" finds them by their facts, "none" takes all
+        as they stand); `leak_safe` cuts off no fact that has a twin among the others.
 
         `rules` are ground rules, or where they come from: "own" (those of the data set, the default), "mined", "none",
         or a file (see `ukge.learning.data`). With `out`, the run is kept in that directory, in place of an old
@@ -99,12 +97,10 @@ class UKGE(EstimatorSettings):
         with nullcontext() if out is None else alone(out):
             if out is not None:
                 refuse_if_taken(out, overwrite=overwrite)
-            dataset, found = opened(
-                data, y, seed=settings.runtime.seed, leak_safe=leak_safe, undirected=undirected, reading=reading
-            )
+            dataset, found = opened(data, y, seed=settings.runtime.seed, **opening)
             ground = ground_rules(dataset, rules, settings)
             settings = self._probed(settings, dataset, ground, progress)
-            note = DataNote.of(dataset, reference or found, kept=out is not None)
+            note = DataNote.of(dataset, found, kept=out is not None)
             run = None
             if out is not None:
                 run = Run.create(out, settings, note, dataset, ground, model=self.model, overwrite=overwrite)

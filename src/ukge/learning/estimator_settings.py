@@ -85,10 +85,15 @@ class EstimatorSettings:
 
         Without a `config`, a probe chooses the rate and λ that were not given.
         """
-        own = self.get_params()
-        model, config = own.pop("model"), own.pop("config")
-        given = {name: value for name, value in own.items() if value is not None}
-        return probed(variant(model).replace(**given), given) if config is None else config.replace(**given)
+        given = self.given()
+        if self.config is not None:
+            return self.config.replace(**given)
+        return probed(variant(self.model).replace(**given), given)
+
+    def given(self) -> dict[str, Any]:
+        """Return the settings that were given by name."""
+        own = {name: value for name, value in self.get_params().items() if value is not None}
+        return {name: value for name, value in own.items() if name not in ("model", "config")}
 
     def changed(self) -> dict[str, Any]:
         """Return the settings that differ from the model's own; which engine `auto` came to is none, nor is a probe."""

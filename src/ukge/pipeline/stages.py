@@ -172,8 +172,8 @@ class _Search:
             self.steps.within(min(1.0, (time.monotonic() - began) / self.seconds))
 
         self.steps.begin(SEARCH)
-        how: dict[str, Any] = {"space": SPACE, "timeout": left, "pruner": "halving", "config": base}
-        found = tune(self.dataset, MODEL, directory=self.place / "study", on_epoch=hear, **how)
+        how: dict[str, Any] = {"space": SPACE, "timeout": left, "pruner": "halving"}
+        found = tune(self.dataset, UKGE(MODEL, config=base), directory=self.place / "study", on_epoch=hear, **how)
         write_atomically(done, b"")
         return Chosen(found.config or base, found.trials, ())
 

@@ -55,6 +55,8 @@ class ConfidenceRequest(BaseModel):
 class RankQuery(BaseModel):
     """(head, relation, ?) or (?, relation, tail), and which answers are wanted."""
 
+    model_config = ConfigDict(extra="forbid")  # a parameter with a typing error would be left out silently
+
     relation: Name
     head: Name | None = None
     tail: Name | None = None

@@ -8,13 +8,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
-from ukge.errors import ConfigError, RunError, in_python, worded
+from ukge.errors import ConfigError, RunError, in_python, refuse_unknown_keywords, worded
 from ukge.graph.dataset import Dataset
 from ukge.learning.data import ground_rules, opened
+from ukge.learning.estimator_settings import EstimatorSettings
 from ukge.learning.memory import estimate, refuse_if_too_large
 from ukge.learning.train import EpochEvent, train
 from ukge.learning.tuning.search_spaces import Space, Value, defaults_in, grid, space_for
@@ -22,7 +23,6 @@ from ukge.learning.tuning.studies import COMPLETE, DEAD, FAILED, PRUNED, Study, 
 from ukge.learning.validation import metrics
 from ukge.logic.ground_rules import GroundRules
 from ukge.settings.config import Config
-from ukge.settings.variants import variant
 
 if TYPE_CHECKING:
     import optuna
@@ -31,9 +31,14 @@ TRIALS = 50
 IRRELEVANT = ("threads", "checkpoint_seconds", "tensorboard", "device", "engine")
 """Settings that may differ when a search is resumed: they change no result, or none to speak of."""
 
-OnTrial = Callable[[TrialSummary], None]
-OnStart = Callable[[int, int, Config], None]
-"""Told when a trial begins: how many are done, how many there will be in all, and its settings."""
+
+class Hooks(TypedDict, total=False):
+    """Who is told how a search goes on."""
+
+    on_start: Callable[[int, int, Config], None]
+    """a trial begins: how many are done, how many there will be in all, and its settings"""
+    on_epoch: Callable[[EpochEvent], None]
+    on_trial: Callable[[TrialSummary], None]
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ class TuneResult:
 
 def tune(
     data: Any,
-    model: str = "ukge-rect",
+    model: str | EstimatorSettings = "ukge-rect",
     *,
     directory: str | Path,
     space: str = "paper",
@@ -59,21 +64,20 @@ def tune(
     timeout: float | None = None,
     pruner: str = "median",
     rules: GroundRules | str | Path | None = None,
-    config: Config | None = None,
-    on_start: OnStart | None = None,
-    on_epoch: Callable[[EpochEvent], None] | None = None,
-    on_trial: OnTrial | None = None,
-    **fixed: Any,
+    **hooks: Unpack[Hooks],
 ) -> TuneResult:
     """Search a space of settings, or go on with the search that `directory` holds; `data` is what `UKGE.fit` takes.
 
-    Settings given by name are fixed and not searched; `config` holds those that are neither searched nor fixed. The
-    search ends with `trials` trials in all (the whole grid, or 50 where the space has no end), or begins no new one
-    after `timeout` seconds of this call. A trial that diverges, or does not fit into memory, is recorded as failed, one
-    that predicts the same for everything as dead: neither can be the best. The best settings so far are in
-    `best.toml`; the same call goes on with a search that was interrupted.
+    `model` is a model's name, or a `UKGE` that is not trained: settings that were given to it by name are fixed and not
+    searched, and its `config` holds those that are neither searched nor fixed. The search ends with `trials` trials in
+    all (the whole grid, or 50 where the space has no end), or begins no new one after `timeout` seconds of this call. A
+    trial that diverges, or does not fit into memory, is recorded as failed, one that predicts the same for everything
+    as dead: neither can be the best. The best settings so far are in `best.toml`; the same call goes on with a search
+    that was interrupted. `hooks` (`on_start`, `on_epoch`, `on_trial`) are told how it goes on.
     """
-    base = (variant(model) if config is None else config).replace(**fixed)
+    estimator = EstimatorSettings(model) if isinstance(model, str) else model
+    base, fixed = estimator.settings.replace(probe="none"), estimator.given()
+    refuse_unknown_keywords("tune", hooks, Hooks.__annotations__, "Settings are given to the model: UKGE(dim=64).")
     for name, value in (("trials", trials), ("timeout", timeout)):
         if value is not None and value <= 0:
             raise ConfigError(f"{name} must be above 0, not {value}")
@@ -86,7 +90,7 @@ def tune(
             f"nothing is left to search: every setting of the space '{space}' is fixed", hint="Fix fewer settings."
         )
     metric = metrics.get(base.stopping.metric)
-    about = _about(model, space, pruner, base, searched, dataset, ground)
+    about = _about(estimator.model, space, pruner, base, searched, dataset, ground)
     with open_study(
         directory,
         about,
@@ -95,13 +99,13 @@ def tune(
         every=base.stopping.every,
         higher_is_better=metric.higher_is_better,
     ) as study:
-        search = _Search(study, dataset, ground, base, on_start, on_epoch, on_trial)
+        search = _Search(study, dataset, ground, base, hooks)
         study.keep_best(base)  # a search that was killed may have left an older one
         search.run(trials, timeout)
         best = study.best()
         return TuneResult(
             study.path,
-            model,
+            estimator.model,
             base.stopping.metric,
             metric.higher_is_better,
             tuple(study.trials()),
@@ -118,9 +122,7 @@ class _Search:
     dataset: Dataset
     rules: GroundRules | None
     base: Config
-    on_start: OnStart | None
-    on_epoch: Callable[[EpochEvent], None] | None
-    on_trial: OnTrial | None
+    hooks: Hooks
 
     def run(self, trials: int | None, timeout: float | None) -> None:
         """Run trials until there are enough, or no time or no point is left."""
@@ -140,19 +142,19 @@ class _Search:
             mixed = int(np.random.SeedSequence([seed, len(done)]).generate_state(1)[0])
             trial = self.study.ask(mixed, point)
             config = self.base.replace(**trial.params)
-            if self.on_start is not None:
-                self.on_start(len(done), total, config)
+            if "on_start" in self.hooks:
+                self.hooks["on_start"](len(done), total, config)
             summary = self._try(trial, config)
             self.study.keep_best(self.base)
-            if self.on_trial is not None:
-                self.on_trial(summary)
+            if "on_trial" in self.hooks:
+                self.hooks["on_trial"](summary)
 
     def _try(self, trial: optuna.Trial, config: Config) -> TrialSummary:
         from optuna import TrialPruned  # noqa: PLC0415 — an extra, loaded when a search begins
 
         def report(event: EpochEvent) -> None:
-            if self.on_epoch is not None:
-                self.on_epoch(event)
+            if "on_epoch" in self.hooks:
+                self.hooks["on_epoch"](event)
             if event.value is not None:
                 trial.report(event.value, step=event.epoch)
                 if trial.should_prune():
