@@ -15,6 +15,7 @@ from ukge.graph.split import split
 from ukge.graph.synthetic import generate
 from ukge.graph.writers import write
 from ukge.learning.estimator import UKGE
+from ukge.runs.directory import Run
 
 QUICK = ["--dim", "8", "--epochs", "2", "--every", "1", "--batch-size", "256", "--quiet"]
 runner = CliRunner()
@@ -153,3 +154,33 @@ def test_mistakes_are_told(
     with pytest.raises(error) as caught:
         runner.invoke(app, arguments, catch_exceptions=False)
     assert message in str(caught.value)
+
+
+def test_seeds_are_trained_once_and_compared_as_one_model(home: Path, tmp_path: Path) -> None:
+    """The cut and what a probe chose are shared; given again, what is finished stays; other settings are refused."""
+    words = ["train", str(home / "world.tsv"), "--out", str(tmp_path / "many"), *QUICK]
+    first = runner.invoke(app, [*words, "--seeds", "1"])
+    assert first.exit_code in (0, 3), first.output
+    made = (tmp_path / "many-seed-0" / "weights.safetensors").stat().st_mtime_ns
+    again = runner.invoke(app, [*words, "--seeds", "2"])
+    assert again.exit_code in (0, 3), again.output
+    assert "many-seed-0 is finished and stays" in again.output
+    assert (tmp_path / "many-seed-0" / "weights.safetensors").stat().st_mtime_ns == made
+    one, other = (Run.open(tmp_path / f"many-seed-{seed}") for seed in (0, 1))
+    assert (one.config.replace(seed=1), one.data.train) == (other.config, other.data.train)
+    assert (tmp_path / "many-seed-0" / "weights.safetensors").read_bytes() != (
+        tmp_path / "many-seed-1" / "weights.safetensors"
+    ).read_bytes()
+    with pytest.raises(ConfigError, match="holds a run of other facts or settings"):
+        runner.invoke(app, [*words, "--seeds", "2", "--l2", "0.5"], catch_exceptions=False)
+    compared = ["compare", str(home / "rect"), *(str(tmp_path / f"many-seed-{seed}") for seed in (0, 1))]
+    table = tmp_path / "table.md"
+    result = runner.invoke(app, [*compared, "--replicates", "99", "--out", str(table), "--json"])
+    assert result.exit_code == 0, result.output
+    contrasts = json.loads(result.stdout)[0]["contrasts"]
+    assert {(each["name"], each["against"]) for each in contrasts} == {("many × 2 seeds", "rect")}
+    assert all(0 < each["p"] <= each["corrected"] <= 1 and each["low"] <= each["high"] for each in contrasts)
+    assert "| many × 2 seeds | " in table.read_text(encoding="utf-8")
+    shown = runner.invoke(app, [*compared, "--replicates", "99"]).stdout
+    assert "difference from rect" in shown
+    assert "mean ± deviation over seeds" in shown

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from os.path import commonprefix
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ukge.evaluation.evaluate import Evaluation
+    from ukge.evaluation.metric import Bootstrap
+    from ukge.evaluation.paper_tables import Comparison
     from ukge.evaluation.protocols import Plan
     from ukge.evaluation.tasks import Predictor
     from ukge.runs.learnt import OpenedRun
@@ -59,6 +63,7 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Judge a run on its test facts, beside trivial baselines, by one of the protocols of the field."""
+    from ukge.evaluation.metric import Bootstrap
     from ukge.evaluation.tables import render
     from ukge.runs.learnt import open_run
 
@@ -77,7 +82,7 @@ def evaluate(
     plan = _prepared([opened], protocol, tau, seed)
     if not evidence:
         plan = _remarked(plan, {name: opened})
-    judged = _judged(plan, {name: predictor}, replicates, seed)
+    judged = _judged(plan, {name: predictor}, Bootstrap(replicates, seed=seed))
     if as_json:
         print_json(judged.to_dict(as_flag))
     else:
@@ -92,28 +97,96 @@ def compare(
     protocol: Protocol = "paper",
     data: RunData = None,
     tau: Tau = None,
-    replicates: Replicates = 0,
+    evidence: Annotated[
+        bool, typer.Option("--evidence", help="Judge the runs' evidence beside their models.", show_default=False)
+    ] = False,
+    against: Annotated[
+        str | None,
+        typer.Option("--against", help="The model that others are tested against; the first one if not given."),
+    ] = None,
+    out_file: Annotated[
+        Path | None,
+        typer.Option("--out", help="Also write a table for a paper: .tex (LaTeX) or .md (Markdown).", metavar="FILE"),
+    ] = None,
+    replicates: Replicates = 1000,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Put runs side by side: rows are runs, columns metrics, the best in bold; each data set has a table of its own."""
-    from ukge.evaluation.tables import render
-    from ukge.runs.learnt import open_run
+    """Put runs side by side: rows are runs, columns metrics, the best in bold; each data set has a table of its own.
 
+    Runs that differ in their seed alone stand together. Differences from the first model, or from the one that
+    --against names, are tested: pairs of answers to the same test facts, by bootstrap and by permutation.
+    """
+    from ukge.evaluation.metric import Bootstrap
+    from ukge.evaluation.paper_tables import format_of
+    from ukge.evaluation.tables import differences, over_seeds, render
+    from ukge.runs.learnt import open_run
+    from ukge.storage.files import write_atomically
+
+    written = None if out_file is None else format_of(out_file)
     groups: dict[tuple[str, str], list[OpenedRun]] = {}
     for path in dict.fromkeys(each.resolve() for each in runs):
         opened = open_run(path, data)
         groups.setdefault(opened.data_key, []).append(opened)
-    found = []
+    found: list[Comparison] = []
     for group in groups.values():
         named = _named(group)
         plan = _remarked(_prepared(group, protocol, tau, seed), named)
-        found.append(_judged(plan, {name: each.model for name, each in named.items()}, replicates, seed))
+        found.append(_compared(plan, named, protocol, against, Bootstrap(replicates, seed=seed), evidence=evidence))
+    if written is not None and out_file is not None:
+        write_atomically(out_file, "\n".join(map(written, found)).encode())
     if as_json:
-        print_json([each.to_dict(as_flag) for each in found])
-        return
-    for each in found:
-        out().print(render(each, as_flag))
+        print_json(
+            [
+                {**each.evaluation.to_dict(as_flag), "contrasts": [one.to_dict() for one in each.contrasts]}
+                for each in found
+            ]
+        )
+    for each in () if as_json else found:
+        out().print(render(each.evaluation, as_flag))
+        if any(len(model.rows) > 1 for model in each.models):
+            out().print(over_seeds(each.evaluation, each.models))
+        if each.contrasts:
+            out().print(differences(each.contrasts))
+    if out_file is not None:
+        note(f"wrote {out_file}")
+
+
+def _compared(
+    plan: Plan,
+    runs: Mapping[str, OpenedRun],
+    protocol: str,
+    against: str | None,
+    bootstrap: Bootstrap,
+    *,
+    evidence: bool,
+) -> Comparison:
+    """Judge runs, and test how models differ; runs that differ in their seed alone are one model."""
+    from ukge.evaluation.paper_tables import Comparison
+    from ukge.evaluation.significance import contestants, contrasts
+
+    predictors: dict[str, Predictor] = {name: each.model for name, each in runs.items()}
+    alike = _seeds_together(runs)
+    if evidence:
+        predictors |= {f"{name}/evidence": _evidence_of(each, protocol) for name, each in runs.items()}
+        alike |= {f"{model}/evidence": [f"{name}/evidence" for name in names] for model, names in alike.items()}
+    judged = _judged(plan, predictors, bootstrap)
+    models = contestants(judged, alike)
+    tested = contrasts(judged, models, against, bootstrap) if bootstrap.replicates and len(models) > 1 else ()
+    return Comparison(judged, models, tested)
+
+
+def _seeds_together(runs: Mapping[str, OpenedRun]) -> dict[str, list[str]]:
+    """Return the names of runs by model; of several that differ in their seed alone, what their names share."""
+    alike: dict[str, list[str]] = {}
+    for name, opened in runs.items():
+        alike.setdefault(str(opened.run.config.replace(seed=0).to_dict()), []).append(name)
+    found: dict[str, list[str]] = {}
+    for names in alike.values():
+        shared = re.sub(r"[-_/. ]*(seed)?[-_/. ]*\d*$", "", commonprefix(names)) or names[0]  # noqa: RUF071 — letters
+        model = names[0] if len(names) == 1 else f"{shared} × {len(names)} seeds"
+        found[model if model not in found else f"{model} ({names[0]})"] = names
+    return found
 
 
 def _prepared(runs: Sequence[OpenedRun], protocol: str, tau: float | None, seed: int) -> Plan:
@@ -149,18 +222,12 @@ def _evidence_of(opened: OpenedRun, protocol: str) -> Predictor:
     return found
 
 
-def _judged(plan: Plan, predictors: Mapping[str, Predictor], replicates: int, seed: int) -> Evaluation:
+def _judged(plan: Plan, predictors: Mapping[str, Predictor], bootstrap: Bootstrap) -> Evaluation:
     from ukge.evaluation.evaluate import evaluate as evaluate_plan
-    from ukge.evaluation.metric import Bootstrap
     from ukge.progress.bars import WorkProgress
 
     with WorkProgress(err()) as progress:
-        return evaluate_plan(
-            plan,
-            predictors,
-            bootstrap=Bootstrap(replicates, seed=seed),
-            tell=progress.tell,
-        )
+        return evaluate_plan(plan, predictors, bootstrap=bootstrap, tell=progress.tell)
 
 
 def _named(group: Sequence[OpenedRun]) -> dict[str, OpenedRun]:

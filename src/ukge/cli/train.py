@@ -6,18 +6,20 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ukge.cli.console import ExitCode, as_flag, bold_every_other, complain, err, note, out, print_json, tell_leaks
-from ukge.cli.flags import DATA, AsJson, ConfigFile, LeakSafe, Model, Preset, Quiet, Undirected
+from ukge.cli.flags import DATA, AsJson, ConfigFile, LeakSafe, Model, Preset, Quiet, Undirected, whole
 from ukge.cli.reading import Reading, undirected_said
 from ukge.errors import CollapseWarning, ConfigError, worded
 
 if TYPE_CHECKING:
     from ukge.distributed.training import Job
     from ukge.graph.audit.leaks import Leaks
+    from ukge.graph.dataset import Dataset
     from ukge.learning.estimator import UKGE
     from ukge.learning.probe import Probe
     from ukge.learning.train import Trained
@@ -43,6 +45,15 @@ def train(
     leak_safe: LeakSafe = False,
     undirected: Undirected = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the run that is in the run directory.")] = False,
+    seeds: Annotated[
+        int | None,
+        whole(
+            "--seeds",
+            help="Train so many times, with seeds from --seed on, into DIR-seed-N each, on one cut of the facts; what "
+            "is finished stays. `ukge compare` takes them as one model.",
+            most=1000,
+        ),
+    ] = None,
     distributed: Annotated[
         bool,
         typer.Option(
@@ -80,6 +91,8 @@ def train(
     from ukge.graph.audit.leaks import find_leaks
     from ukge.graph.catalogue import reference_to
 
+    if seeds is not None and distributed:
+        raise ConfigError("‹seeds› and ‹distributed› do not go together", hint="Give one command for each seed.")
     if distributed:
         from ukge.distributed.training import Job, settings_for_ranks
 
@@ -93,21 +106,22 @@ def train(
     config = resolved(model, data, config_file, preset, settings, probe=True)
     dataset = reading.open(data, seed=config.runtime.seed, leak_safe=leak_safe, undirected=undirected)
     path = out_dir or Path("runs") / f"{dataset.name}-{model}"
-    estimator = UKGE(model, config=config)
     leaks = find_leaks(dataset)
     if not quiet:
         tell_leaks(leaks, err())
+    how: dict[str, Any] = {
+        "rules": rules,
+        "reference": reference_to(data),
+        "leak_safe": leak_safe,
+        "reading": reading.options,
+        "progress": not quiet,
+    }
+    if seeds is not None:
+        _train_seeds(UKGE(model, config=config), dataset, path, seeds, how, force=force, as_json=as_json)
+        return
+    estimator = UKGE(model, config=config)
     with told_at_the_end():
-        estimator.fit(
-            dataset,
-            rules=rules,
-            out=path,
-            reference=reference_to(data),
-            leak_safe=leak_safe,
-            reading=reading.options,
-            overwrite=force,
-            progress=not quiet,
-        )
+        estimator.fit(dataset, out=path, overwrite=force, **how)
     if estimator.probe_found is not None and not quiet:
         note(worded(f"{estimator.probe_found}. ‹probe='none'› leaves them alone", as_flag))
     _report(estimator, path, as_json=as_json, leaks=leaks)
@@ -140,6 +154,46 @@ def resolved(
     }
     config = variant(model).replace(**given)
     return probed(config, given) if probe else config
+
+
+def _train_seeds(
+    first: UKGE, dataset: Dataset, path: Path, seeds: int, how: dict[str, Any], *, force: bool, as_json: bool
+) -> None:
+    """Train once for every seed; what is finished stays, what was interrupted is gone on with."""
+    from ukge.learning.engines import resolve
+    from ukge.learning.estimator import UKGE
+    from ukge.runs.directory import Run
+    from ukge.runs.manifest import FILE, FINISHED
+
+    trained, config = [], first.settings
+    config = config.replace(engine=resolve(config))
+    for seed in range(config.runtime.seed, config.runtime.seed + seeds):
+        place = path.with_name(f"{path.name}-seed-{seed}")
+        config = config.replace(seed=seed)
+        estimator = UKGE(first.model, config=config)
+        if (place / FILE).is_file() and not force:
+            run = Run.open(place)
+            found = {"lr": run.config.optimiser.lr, "l2": run.config.objective.l2}
+            probed = {name: value for name, value in found.items() if config.optimiser.probe in (name, "both")}
+            config = config.replace(**probed, probe="none")
+            if run.config != config or run.data.train != dataset.train.fingerprint:
+                hint = "Begin anew with ‹force›, or choose another ‹out›."
+                raise ConfigError(f"{place} holds a run of other facts or settings", hint=hint)
+            if run.manifest()["status"] == FINISHED:
+                note(f"{place} is finished and stays")
+                continue
+            estimator = UKGE.resume(place, progress=how["progress"])
+        else:
+            with told_at_the_end():
+                estimator.fit(dataset, out=place, overwrite=force, **how)
+        config = Run.open(place).config  # what a probe chose for the first is what all have
+        if estimator.trained is not None:
+            trained.append(estimator.trained)
+            _tell(estimator.trained, estimator.model, place, as_json=as_json, probe=estimator.probe_found)
+    if not as_json:
+        out().print(f"compare: ukge compare {quote(str(path))}-seed-*", highlight=False, markup=False, soft_wrap=True)
+    for each in trained:
+        _end(each)
 
 
 def _train_distributed(job: Job | None, resume: Path | None, title: str, *, as_json: bool, quiet: bool) -> None:

@@ -91,7 +91,7 @@ def calibration_sample(predicted: Numbers, observed: Numbers, bins: int = BINS) 
     place = equal_mass_bins(predicted, bins)
     gap = np.asarray(predicted, dtype=np.float64) - np.asarray(observed, dtype=np.float64)
     columns = [np.where(place == number, gap, 0.0) for number in range(bins)]
-    return Means(columns, lambda means: {"ece": np.abs(means).sum(axis=1)})
+    return Means(columns, lambda means: {"ece": np.abs(means).sum(axis=1)}, swappable=False)
 
 
 class RankCorrelation(Sample):

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ukge.errors import DataError, Wording, in_python, worded
 from ukge.evaluation.baselines import baseline_predictors
 from ukge.evaluation.metric import Bootstrap, Figure
 from ukge.evaluation.protocols import Plan, Settings, protocols
-from ukge.evaluation.tasks import Figures, Predictor, Table
+from ukge.evaluation.tasks import Figures, Predictor, Samples, Table
 from ukge.graph.audit.baselines import CONSTANT
 from ukge.graph.dataset import Dataset
 from ukge.progress.steps import Steps, Tell
@@ -41,11 +41,12 @@ _HELP = {
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One predictor and its figures by table; `trivial` marks what needs no model."""
+    """One predictor, its figures by table, and what they were drawn from; `trivial` marks what needs no model."""
 
     name: str
     trivial: bool
     figures: Figures
+    samples: Samples = field(default_factory=dict)
 
     def figure(self, table: str, metric: str) -> Figure:
         """Return one figure by the names of its table and of its metric."""
@@ -144,11 +145,14 @@ def measure(
     rows, done, every = [], 0, max(len(predictors) * len(plan.tasks), 1)
     for name, predictor in predictors.items():
         figures: dict[str, Any] = {}
+        samples: dict[str, Any] = {}
         for task in plan.tasks:
-            figures |= task.measure(predictor, bootstrap)
+            judged = task.judge(predictor, bootstrap)
+            figures |= judged.figures
+            samples |= judged.samples
             done += 1
             on_share(done / every)
-        rows.append(Row(name, trivial, figures))
+        rows.append(Row(name, trivial, figures, {} if trivial else samples))
     return tuple(rows)
 
 

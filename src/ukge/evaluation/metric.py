@@ -136,7 +136,7 @@ class Sample(ABC):
         """Return the percentile interval of each metric; none without replicates or without units."""
         if bootstrap.replicates == 0 or self.units == 0:
             return {}
-        parts = [self.measure(weights) for weights in _draws(self.units, bootstrap)]
+        parts = [self.measure(weights) for weights in draws(self.units, bootstrap)]
         tail = 100.0 * (1.0 - bootstrap.level) / 2.0
         limits = {}
         for name in parts[0]:
@@ -148,11 +148,17 @@ class Sample(ABC):
 
 
 class Means(Sample):
-    """Metrics that follow from means over the units: `combine` turns (replicates × columns) means into metrics."""
+    """Metrics that follow from means over the units: `combine` turns (replicates × columns) means into metrics.
 
-    def __init__(self, columns: Sequence[npt.ArrayLike], combine: Callable[[Floats], Measured]) -> None:
+    `swappable` says whether a unit has the same columns for every predictor: then answers can be swapped unit by unit.
+    """
+
+    def __init__(
+        self, columns: Sequence[npt.ArrayLike], combine: Callable[[Floats], Measured], *, swappable: bool = True
+    ) -> None:
         self.columns = np.column_stack([np.asarray(column, dtype=np.float64) for column in columns])
         self.combine = combine
+        self.swappable = swappable
 
     @property
     def units(self) -> int:
@@ -165,7 +171,7 @@ class Means(Sample):
             return self.combine((weights @ self.columns) / weights.sum(axis=1, keepdims=True))
 
 
-def _draws(units: int, bootstrap: Bootstrap) -> Iterator[Floats]:
+def draws(units: int, bootstrap: Bootstrap) -> Iterator[Floats]:
     """Yield blocks of weights. They are drawn once and kept where that is cheap, since many metrics need the same."""
     kept = _kept(units, bootstrap) if units * bootstrap.replicates <= KEPT_BYTES else _counts(units, bootstrap)
     for block in kept:

@@ -17,6 +17,7 @@ from rich.text import Text
 from ukge.errors import Wording, in_python
 from ukge.evaluation.evaluate import Evaluation, Row
 from ukge.evaluation.metric import Figure, Metric
+from ukge.evaluation.significance import Contestant, Contrast
 from ukge.evaluation.tasks import Table
 
 GAP = 2
@@ -79,6 +80,55 @@ def summary(evaluation: Evaluation) -> RichTable:
             texts = [figure.metric.text(figure.value) for figure, _ in figures]
             grid.add_row(row.name, *(Text(text, style=style) for text, style in zip(texts, styles, strict=True)))
     return grid
+
+
+def over_seeds(evaluation: Evaluation, models: Sequence[Contestant]) -> RichTable:
+    """Return one table of what models are judged by, as mean and deviation over their seeds."""
+    grid = RichTable(
+        box=None, pad_edge=False, header_style="dim", title=_title("mean ± deviation over seeds"), title_justify="left"
+    )
+    grid.add_column("model", overflow="fold")
+    shown = [(table, metric) for table in evaluation.tables if table.brief for metric in table.judged_by]
+    for table, name in shown:
+        metric = evaluation.rows[0].figure(table.name, name).metric
+        grid.add_column(f"{table.name.replace('_', ' ')}\n{header(metric)}", justify="right")
+    for model in models:
+        cells = []
+        for table, name in shown:
+            metric = evaluation.rows[0].figure(table.name, name).metric
+            deviation = model.deviation(table.name, name)
+            spread = "" if math.isnan(deviation) else f" ±{metric.text(deviation)}"
+            cells.append(f"{metric.text(model.mean(table.name, name))}{spread}")
+        grid.add_row(Text(model.name), *cells)
+    return grid
+
+
+def differences(found: Sequence[Contrast]) -> RichTable:
+    """Return the contrasts between models, with intervals and chances; what is more than chance in bold."""
+    words = f"difference from {found[0].against}, test fact by test fact; bold: more than chance after the correction"
+    grid = RichTable(box=None, pad_edge=False, header_style="dim", title=_title(words), title_justify="left")
+    grid.add_column("model", overflow="fold")
+    for name in ("table", "metric"):
+        grid.add_column(name)
+    for name in ("difference", "95 % interval", "p", f"Holm, {len(found)}"):
+        grid.add_column(name, justify="right", no_wrap=True)
+    for each in found:
+        low, high = (each.metric.text(limit) for limit in (each.interval.low, each.interval.high))
+        grid.add_row(
+            Text(each.name),
+            each.table.replace("_", " "),
+            header(each.metric),
+            f"{each.difference:+,.{each.metric.digits}f}",
+            f"{low} to {high}",
+            f"{each.p:.4f}",
+            f"{each.corrected:.4f}",
+            style="bold" if each.clear else None,
+        )
+    return grid
+
+
+def _title(words: str) -> Text:
+    return Text(f"\n{words}", style="bold not italic")
 
 
 def _blocks(evaluation: Evaluation, wording: Wording) -> Iterator[RenderableType]:

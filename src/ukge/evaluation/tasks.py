@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -65,6 +65,17 @@ Figures = Mapping[str, tuple[Figure, ...]]
 """Figures by the name of their table."""
 
 
+Samples = Mapping[str, tuple[Sample, ...]]
+"""What figures are drawn from, by the name of their table."""
+
+
+class Judged(NamedTuple):
+    """The figures of a predictor, and what they were drawn from, as far as it can be compared unit by unit."""
+
+    figures: Figures
+    samples: Samples
+
+
 class Task(ABC):
     """What a predictor is asked, and how the answers are judged."""
 
@@ -74,9 +85,40 @@ class Task(ABC):
     def measure(self, predictor: Predictor, bootstrap: Bootstrap) -> Figures:
         """Return the figures of a predictor."""
 
+    def judge(self, predictor: Predictor, bootstrap: Bootstrap) -> Judged:
+        """Return the figures, and what two predictors can be compared by."""
+        return Judged(self.measure(predictor, bootstrap), {})
 
-class ConfidenceTask(Task):
+
+class SampledTask(Task):
+    """A task whose figures are drawn from samples of the same facts or queries for every predictor."""
+
+    kinds: tuple[type, ...]
+    """the classes that declare the metrics of each table"""
+
+    @abstractmethod
+    def samples(self, predictor: Predictor) -> Samples:
+        """Ask a predictor, and return its answers unit by unit."""
+
+    def measure(self, predictor: Predictor, bootstrap: Bootstrap) -> Figures:
+        """Return the figures of a predictor."""
+        return self.judge(predictor, bootstrap).figures
+
+    def judge(self, predictor: Predictor, bootstrap: Bootstrap) -> Judged:
+        """Return the figures, and what two predictors can be compared by."""
+        samples = self.samples(predictor)
+        return Judged({name: self._figures(each, bootstrap) for name, each in samples.items()}, samples)
+
+    def _figures(self, samples: tuple[Sample, ...], bootstrap: Bootstrap) -> tuple[Figure, ...]:
+        values = {name: value for sample in samples for name, value in sample.point().items()}
+        limits = {name: limit for sample in samples for name, limit in sample.intervals(bootstrap).items()}
+        return tuple(figure for kind in self.kinds for figure in figures_of(kind, values, limits))
+
+
+class ConfidenceTask(SampledTask):
     """Predict the confidence of facts: errors, calibration and order."""
+
+    kinds = (ConfidenceErrors, Calibration)
 
     def __init__(self, facts: UncertainGraph, title: str) -> None:
         self.facts = facts
@@ -86,17 +128,11 @@ class ConfidenceTask(Task):
         """Return the predicted confidence of each fact."""
         return predictor.confidence(self.facts.head, self.facts.relation, self.facts.tail)
 
-    def measure(self, predictor: Predictor, bootstrap: Bootstrap) -> Figures:
-        """Return MSE, MAE, calibration error and Spearman's correlation."""
+    def samples(self, predictor: Predictor) -> Samples:
+        """Return what MSE, MAE, calibration error and Spearman's correlation are drawn from."""
         predicted, observed = self.predict(predictor), self.facts.confidence
-        samples = (
-            error_sample(predicted, observed),
-            calibration_sample(predicted, observed),
-            RankCorrelation(predicted, observed),
-        )
-        values = {name: value for sample in samples for name, value in sample.point().items()}
-        limits = {name: limit for sample in samples for name, limit in sample.intervals(bootstrap).items()}
-        return {"confidence": figures_of(ConfidenceErrors, values, limits) + figures_of(Calibration, values, limits)}
+        errors, gaps = error_sample(predicted, observed), calibration_sample(predicted, observed)
+        return {"confidence": (errors, gaps, RankCorrelation(predicted, observed))}
 
 
 class ErrorsApart(Task):
@@ -119,14 +155,16 @@ class ErrorsApart(Task):
         for part, facts in self.parts.items():
             predicted = predictor.confidence(facts.head, facts.relation, facts.tail)
             sample = error_sample(predicted, facts.confidence)
-            for each in _figures(ConfidenceErrors, sample, bootstrap):
+            for each in figures_of(ConfidenceErrors, sample.point(), sample.intervals(bootstrap)):
                 named = replace(each.metric, name=f"{each.metric.name}_{part}", title=f"{each.metric.title} {part}")
                 figures.append(replace(each, metric=named))
         return {"confidence_apart": tuple(figures)}
 
 
-class RankingTask(Task):
+class RankingTask(SampledTask):
     """Rank all entities as tails of queries (h, r, ?); the gain of a tail is its confidence."""
+
+    kinds = (Ndcg,)
 
     def __init__(self, queries: Queries, gains: Answers, excluded: Answers, name: str, title: str) -> None:
         self.queries, self.gains, self.excluded = queries, gains, excluded
@@ -143,26 +181,26 @@ class RankingTask(Task):
         sizes = np.diff(self.gains.offsets)[total > 0].astype(np.float64)
         return sizes, per_query_ndcg(self.ranks(ranker), gains, query)
 
-    def measure(self, predictor: Predictor, bootstrap: Bootstrap) -> Figures:
-        """Return the mean nDCG."""
-        sample = ndcg_sample(self.ranks(predictor), self.gains.confidence, self.gains.query)
-        return {self.tables[0].name: _figures(Ndcg, sample, bootstrap)}
+    def samples(self, predictor: Predictor) -> Samples:
+        """Return what the mean nDCG is drawn from."""
+        return {self.tables[0].name: (ndcg_sample(self.ranks(predictor), self.gains.confidence, self.gains.query),)}
 
 
-class ClassificationTask(Task):
+class ClassificationTask(SampledTask):
     """Find the strong facts among facts and false links, with a classifier fitted to training data."""
+
+    kinds = (Classification,)
 
     def __init__(self, fit_on: UncertainGraph, facts: UncertainGraph, tau: float, title: str) -> None:
         self.fit_on, self.facts, self.tau = fit_on, facts, tau
         self.tables = (Table("classification", f"Strong facts: {title}", judged_by=("f1",)),)
 
-    def measure(self, predictor: Predictor, bootstrap: Bootstrap) -> Figures:
-        """Return F1, accuracy, precision and recall."""
+    def samples(self, predictor: Predictor) -> Samples:
+        """Return what F1, accuracy, precision and recall are drawn from."""
         seen = predictor.confidence(self.fit_on.head, self.fit_on.relation, self.fit_on.tail)
         classifier = StrongFacts.fit(seen, self.fit_on.confidence > self.tau)
         found = classifier.predict(self._predict(predictor))
-        sample = classification_sample(found, self.facts.confidence > self.tau)
-        return {"classification": _figures(Classification, sample, bootstrap)}
+        return {"classification": (classification_sample(found, self.facts.confidence > self.tau),)}
 
     def curve(self, predictor: Predictor) -> PrecisionRecall:
         """Return the precision–recall curve over thresholds of the predicted confidence."""
@@ -172,11 +210,13 @@ class ClassificationTask(Task):
         return predictor.confidence(self.facts.head, self.facts.relation, self.facts.tail)
 
 
-class LinkTask(Task):
+class LinkTask(SampledTask):
     """Rank the true entity of each fact among all; filtered, the other known answers are left out.
 
     `filtered` says, for the tables, of what.
     """
+
+    kinds = (LinkMetrics,)
 
     def __init__(
         self,
@@ -203,27 +243,22 @@ class LinkTask(Task):
         """Return the ranks of the facts by side."""
         return {side: each.ranks(ranker, self.known[side]) for side, each in self.ranked.items()}
 
-    def measure(self, predictor: Predictor, bootstrap: Bootstrap) -> Figures:
-        """Return the link-prediction metrics, raw and filtered, of each side and of both."""
+    def samples(self, predictor: Predictor) -> Samples:
+        """Return what the link-prediction metrics are drawn from, raw and filtered, of each side and of both."""
         ranks = self.ranks(predictor)
-        figures = {}
+        samples: dict[str, tuple[Sample, ...]] = {}
         for kind in RawAndFiltered._fields:
             of_side = {side: getattr(each, kind) for side, each in ranks.items()}
             for side in self._sides():
                 chosen = list(of_side.values()) if side == BOTH else [of_side[side]]  # type: ignore[index]
-                sample = link_sample(*chosen, confidence=self.facts.confidence)
-                figures[f"links_{kind}_{side}"] = _figures(LinkMetrics, sample, bootstrap)
-        return figures
+                samples[f"links_{kind}_{side}"] = (link_sample(*chosen, confidence=self.facts.confidence),)
+        return samples
 
     def _sides(self) -> tuple[str, ...]:
         return (BOTH, *SIDES) if len(self.ranked) == len(SIDES) else tuple(self.ranked)
 
 
 _SIDE_TITLES = {BOTH: "mean of both sides", "tail": "tail side (h, r, ?)", "head": "head side (?, r, t)"}
-
-
-def _figures(kind: type, sample: Sample, bootstrap: Bootstrap) -> tuple[Figure, ...]:
-    return figures_of(kind, sample.point(), sample.intervals(bootstrap))
 
 
 LINK_COLUMNS = tuple(each.name for each in metrics_of(LinkMetrics) if not each.name.endswith(("_20", "_40")))
