@@ -173,14 +173,14 @@ def test_seeds_are_trained_once_and_compared_as_one_model(home: Path, tmp_path: 
     ).read_bytes()
     with pytest.raises(ConfigError, match="holds a run of other facts or settings"):
         runner.invoke(app, [*words, "--seeds", "2", "--l2", "0.5"], catch_exceptions=False)
-    compared = ["compare", str(home / "rect"), *(str(tmp_path / f"many-seed-{seed}") for seed in (0, 1))]
+    compared = ["compare", str(home / "logi"), *(str(tmp_path / f"many-seed-{seed}") for seed in (0, 1))]
     table = tmp_path / "table.md"
     result = runner.invoke(app, [*compared, "--replicates", "99", "--out", str(table), "--json"])
     assert result.exit_code == 0, result.output
     contrasts = json.loads(result.stdout)[0]["contrasts"]
-    assert {(each["name"], each["against"]) for each in contrasts} == {("many × 2 seeds", "rect")}
+    assert {(each["name"], each["against"]) for each in contrasts} == {("many × 2 seeds", "logi")}
     assert all(0 < each["p"] <= each["corrected"] <= 1 and each["low"] <= each["high"] for each in contrasts)
     assert "| many × 2 seeds | " in table.read_text(encoding="utf-8")
     shown = runner.invoke(app, [*compared, "--replicates", "99"]).stdout
-    assert "difference from rect" in shown
+    assert "difference from logi" in shown
     assert "mean ± deviation over seeds" in shown
