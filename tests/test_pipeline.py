@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import re
 import shlex
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +16,11 @@ import pytest
 from ukge import Predictor, fit, write
 from ukge.cli import run
 from ukge.errors import ConfigError, RunError
+from ukge.evaluation.evaluate import measure, prepare
+from ukge.evaluation.metric import Bootstrap
+from ukge.evaluation.protocols import Settings
 from ukge.evaluation.tables import NO_MODEL
-from ukge.evidence import EvidenceSettings
+from ukge.evidence import Evidence, EvidenceSettings
 from ukge.graph.dataset import Dataset
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
@@ -22,8 +28,11 @@ from ukge.learning import probe as probing
 from ukge.learning.estimator import UKGE
 from ukge.learning.probe import Candidate, Probe
 from ukge.learning.tuning import tune as tuning
+from ukge.pipeline import search as searching
 from ukge.pipeline import stages as pipeline
+from ukge.pipeline.final import all_known, as_long, evidence_over_all
 from ukge.progress.steps import Steps
+from ukge.runs.directory import Run
 
 MINUTES = 0.05
 
@@ -40,8 +49,8 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     quick = functools.partial(EvidenceSettings, iterations=5, expectation_trees=5, rank_queries=20)
     monkeypatch.setattr(probing, "RUNGS", ((20, 1),))
     monkeypatch.setattr(tuning, "TRIALS", 2)
-    monkeypatch.setattr(pipeline, "FEWEST_EPOCHS", 2)
-    monkeypatch.setattr(pipeline, "TRAININGS", 1000)
+    monkeypatch.setattr(searching, "FEWEST_EPOCHS", 2)
+    monkeypatch.setattr(searching, "TRAININGS", 1000)
     monkeypatch.setattr(pipeline, "EvidenceSettings", quick)
 
 
@@ -63,7 +72,9 @@ def test_a_graph_becomes_a_judged_run_and_the_same_call_goes_on(
     assert found.trials
     shares = [share for _, share in heard]
     assert shares == sorted(shares)
-    assert list(dict.fromkeys(step for step, _ in heard)) == [name for name in pipeline.STEPS if name != pipeline.PROBE]
+    assert list(dict.fromkeys(step for step, _ in heard)) == [
+        name for name in pipeline.STEPS if name != searching.PROBE
+    ]
     names = [row.name for row in found.evaluation.rows]
     assert names[-2:] == ["model", "evidence"]
     assert all(row.trivial for row in found.evaluation.rows[:-2])
@@ -78,8 +89,79 @@ def test_a_graph_becomes_a_judged_run_and_the_same_call_goes_on(
     assert (tmp_path / "run" / "weights.safetensors").stat().st_mtime_ns == weights
     assert again.trials == found.trials
     assert again.config == found.config
-    with pytest.raises(RunError, match="holds another search"):
-        fit(dataset.whole(), tmp_path / "run", minutes=MINUTES, seed=1)
+
+
+def test_all_facts_are_learnt_for_use_and_the_figures_stay_those_of_the_judged_run(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(dataset.whole(), tmp_path / "facts.tsv")
+    command = ["fit", str(tmp_path / "facts.tsv"), "--out", str(tmp_path / "run"), "--minutes", str(MINUTES)]
+    assert run(command) == 0
+    judged = (tmp_path / "run" / "weights.safetensors").read_bytes()
+
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as killing:
+        killing.setattr(pipeline, "evidence_over_all", killed)
+        assert run([*command, "--final"]) == 130
+    assert not (tmp_path / "run.final" / "evidence").exists()
+    learnt = (tmp_path / "run.final" / "weights.safetensors").stat().st_mtime_ns
+    capsys.readouterr()
+
+    assert run([*command, "--final"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"ukge rank {tmp_path / 'run.final'}" in told
+    assert f"figures are of the run that was judged, {tmp_path / 'run'}" in told
+    assert (tmp_path / "run.final" / "weights.safetensors").stat().st_mtime_ns == learnt
+    assert (tmp_path / "run" / "weights.safetensors").read_bytes() == judged
+    epochs = len(Run(tmp_path / "run.final").trace())
+    assert epochs == Run(tmp_path / "run").manifest()["result"]["best_epoch"]
+
+    assert run(["evaluate", str(tmp_path / "run.final")]) == 2
+    assert f"whose figures stand for it: {tmp_path / 'run'}" in " ".join(capsys.readouterr().err.split())
+    moved = (tmp_path / "run.final").rename(tmp_path / "elsewhere")
+    for each in ("run", "run.search"):
+        shutil.rmtree(tmp_path / each)
+    assert repr(UKGE.load(moved)).endswith("; figures are of the run that was judged, run")
+    evidence = Evidence.load(moved).check()
+    assert len(evidence.known) == len(dataset.whole())
+    held_out = Run(moved).dataset().train[-1]
+    assert Predictor.open(moved).predict([held_out[:3]])
+
+
+def test_a_head_of_the_judged_run_is_no_worse_over_more_facts(dataset: Dataset, tmp_path: Path) -> None:
+    """Train and validation facts together, test facts to judge by: what `final` does, with something held out."""
+    found = fit(dataset, tmp_path / "run", minutes=MINUTES)
+    more = replace(all_known(replace(dataset, test=dataset.test[:0])), test=dataset.test)
+    config = as_long(found.run)
+    UKGE(config=config).fit(replace(more, test=more.test[:0]), out=tmp_path / "more", rules="none", progress=False)
+    evidence = evidence_over_all(found.run, [tmp_path / "more"], more)
+    plan = prepare(dataset, "clean", Settings())
+    rows = measure(plan, {"judged": Evidence.load(found.run), "more": evidence}, Bootstrap(0))
+    errors = {row.name: row.figure("confidence", "mse").value for row in rows}
+    assert errors["more"] <= 1.02 * errors["judged"]
+
+
+def test_other_facts_or_another_seed_are_told_in_plain_words(dataset: Dataset, tmp_path: Path) -> None:
+    file, other, out = tmp_path / "facts.tsv", tmp_path / "other.tsv", tmp_path / "run"
+    write(dataset.whole()[:300], file)
+    write(dataset.whole()[:300], other)
+    fit(file, out, minutes=MINUTES)
+    for given, seed, told in (
+        (other, 0, f"{out} was made of {file}, and not of {other}"),
+        (file, 1, f"{out} was made of {file} with seed 0, not 1"),
+    ):
+        with pytest.raises(RunError, match=re.escape(told)) as refused:
+            fit(given, out, minutes=MINUTES, seed=seed)
+        assert "overwrite=True" in str(refused.value.hint)
+    write(dataset.whole()[:290], file)
+    with pytest.raises(RunError, match="it had 300 facts, now there are 290"):
+        fit(file, out, minutes=MINUTES)
+    found = fit(file, out, minutes=MINUTES, overwrite=True)
+    assert len(found.dataset.whole()) == 290
+    again = fit(file, out, minutes=2 * MINUTES)
+    assert any("was planned for 0.05 minutes" in each for each in again.notes())
 
 
 def test_the_command_without_optuna_lets_the_probe_choose_and_says_what_to_do_next(
@@ -115,9 +197,9 @@ def test_a_large_graph_gets_fewer_epochs(dataset: Dataset, tmp_path: Path, monke
     candidate = Candidate(0.01, 0.001, 100, 0.05)
     batches = -(-len(dataset.train) // 512)
     # One step takes a second; 30 seconds of search for 3 trainings leave 10 steps for each.
-    monkeypatch.setattr(pipeline, "probe", lambda *_: Probe("mse", (candidate,), candidate, candidate, 100.0))
-    monkeypatch.setattr(pipeline, "TRAININGS", 3)
-    search = pipeline._Search(dataset, tmp_path / "s", 30.0 * batches, Steps(None, pipeline.STEPS))
-    base = search._base(0)
+    monkeypatch.setattr(searching, "probe", lambda *_: Probe("mse", (candidate,), candidate, candidate, 100.0))
+    monkeypatch.setattr(searching, "TRAININGS", 3)
+    search = searching.Search(dataset, tmp_path / "s", 30.0 * batches, Steps(None, pipeline.STEPS))
+    base = search.base(0)
     assert (base.stopping.epochs, base.optimiser.lr, base.objective.l2) == (10, 0.01, 0.001)
-    assert search._base(0) == base
+    assert search.base(0) == base

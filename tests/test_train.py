@@ -20,6 +20,7 @@ from ukge.learning.estimator import UKGE
 from ukge.learning.train import EpochEvent, train, training_data
 from ukge.logic.ground_rules import GroundRules
 from ukge.runs.directory import Run
+from ukge.runs.learnt import still_learning
 from ukge.settings.config import Config
 from ukge.settings.variants import variant
 
@@ -79,6 +80,39 @@ def test_the_best_epoch_is_kept_and_patience_stops(dataset: Dataset) -> None:
     assert result.epochs == result.best_epoch + 3 < 60
     again = train(dataset.train, dataset.val, config.replace(epochs=result.best_epoch))
     np.testing.assert_array_equal(again.parameters.entity, result.parameters.entity)
+
+
+@pytest.mark.parametrize(
+    ("values", "remark"),
+    [
+        ([None, 0.05, None, 0.04], "validation mse was still falling when training ended after 4 epochs"),
+        ([0.3, 0.4], "validation mse was still rising when training ended after 2 epochs"),  # a metric to be raised
+        ([0.05, 0.0496], ""),  # better by less than a hundredth
+        ([0.05, 0.03, 0.04, 0.035], ""),  # it had been better: patience may have stopped it
+        ([0.05, None], ""),  # nothing to compare with
+    ],
+)
+def test_a_training_that_ended_while_it_was_learning_says_so(values: list[float | None], remark: str) -> None:
+    measured = [value for value in values if value is not None]
+    goal = max(measured) if measured[-1] == max(measured) else min(measured)
+    best, trace = None, []
+    for epoch, value in enumerate(values, 1):
+        if value is not None and (best is None or abs(value - goal) < abs(best[0] - goal)):
+            best = value, epoch
+        known = (None, -1) if best is None else best
+        trace.append({"epoch": epoch, "metric": "mse", "value": value, "best": known[0], "best_epoch": known[1]})
+    assert still_learning(trace) == remark
+
+
+def test_without_validation_facts_all_epochs_are_run_and_the_last_one_is_kept(dataset: Dataset, tmp_path: Path) -> None:
+    config = Config().replace(**{**QUICK, "epochs": 5, "every": 1, "patience": 1})
+    whole = dataclasses.replace(dataset, val=dataset.val[:0])
+    model = UKGE(config=config).fit(whole, out=tmp_path / "run")
+    assert model.trained is not None
+    assert (model.trained.best, model.trained.epochs) == (None, 5)
+    as_many = train(dataset.train, dataset.val, config.replace(patience=5, every=5))  # looks at the last epoch alone
+    np.testing.assert_array_equal(model.trained.parameters.entity, as_many.parameters.entity)
+    assert UKGE.load(tmp_path / "run").history["value"].isna().all()
 
 
 class _KilledError(Exception):

@@ -37,6 +37,9 @@ def test_train_a_file_and_load_the_run(facts: Path, tmp_path: Path) -> None:
     assert told["run"] == str(tmp_path / "run")
     assert (told["metric"], told["epochs"], told["collapsed"]) == ("mse", 4, None)
     assert 0 < told["best"] < 1
+    assert told["still_learning"]
+    flat = " ".join(result.stderr.split())
+    assert "validation mse was still falling when training ended after 4 epochs; more may help: --epochs 8" in flat
     assert read_config(tmp_path / "run" / "config.toml").optimiser.lr == 0.02
     model = UKGE.load(tmp_path / "run")
     assert model.trained is not None

@@ -194,6 +194,13 @@ def _prepared(runs: Sequence[OpenedRun], protocol: str, tau: float | None, seed:
     from ukge.evaluation.evaluate import prepare
     from ukge.evaluation.protocols import Settings
 
+    for each in runs:
+        judged = each.run.manifest().get("judged")
+        if judged is not None:
+            raise RunError(
+                f"{each.run.path} learnt from all facts, so none is left to judge it by",
+                hint=f"Judge the run whose figures stand for it: {each.run.path.with_name(judged)}",
+            )
     own = sorted({each.tau for each in runs})
     if tau is None and len(own) > 1:
         values = ", ".join(f"{each:g}" for each in own)

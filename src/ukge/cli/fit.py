@@ -16,6 +16,9 @@ from ukge.cli.reading import Reading
 if TYPE_CHECKING:
     from ukge.pipeline import Fitted
 
+MOST_SHOWN = 5
+"""Trials that are shown."""
+
 
 def fit(
     data: Data,
@@ -25,6 +28,9 @@ def fit(
     minutes: Annotated[
         float, real("--minutes", help="About how long it may take; a large graph takes longer.", high=1e6)
     ] = 10.0,
+    final: Annotated[
+        bool, typer.Option("--final", help="Then train once more on all facts, for use, in RUN.final.")
+    ] = False,
     undirected: Undirected = None,
     seed: Seed = 0,
     force: Annotated[bool, typer.Option("--force", help="Begin anew, and replace the run that is there.")] = False,
@@ -36,7 +42,7 @@ def fit(
     """Make a run of a file of facts: settings searched, a model trained, evidence fitted, judged, and a page written.
 
     The facts are cut so that none of those that judge has a twin among those that teach. A command that was stopped
-    goes on when it is given again.
+    goes on when it is given again. With --final, RUN.final learns from all facts; the figures are those of RUN.
     """
     from ukge.evaluation.tables import caption, summary
     from ukge.graph.catalogue import reference_to
@@ -47,9 +53,16 @@ def fit(
     path = out_dir or Path("runs") / dataset.name.split()[0]
     with WorkProgress(err(), f"fitting {dataset.name}: {len(dataset.train):,} facts", quiet=quiet) as progress:
         found = make(
-            dataset, path, minutes=minutes, seed=seed, reference=reference_to(data), overwrite=force, tell=progress.tell
+            dataset,
+            path,
+            minutes=minutes,
+            final=final,
+            seed=seed,
+            reference=reference_to(data),
+            overwrite=force,
+            tell=progress.tell,
         )
-    for each in found.notes:
+    for each in found.notes(as_flag):
         note(each)
     if as_json:
         print_json(_as_json(found))
@@ -64,34 +77,42 @@ def fit(
 
 
 def _tell_settings(found: Fitted) -> None:
-    tried = f"{len(found.trials)} settings were tried" if found.trials else "a probe chose rate and λ"
+    from ukge.cli.tune import settings_table
+
     model, objective = found.config.model, found.config.objective
     told = f"{model.scorer}, {model.link}, dim {model.dim}, lr {found.config.optimiser.lr:.2g}, l2 {objective.l2:.2g}"
-    out().print(bold_every_other(f"{tried}; the best by validation: ", told))
+    if not found.trials:
+        out().print(bold_every_other("a probe chose rate and λ; the best by validation: ", told))
+        return
+    tried = f"{len(found.trials)} settings were tried, the best by validation: "
+    out().print(bold_every_other(tried, told))
+    out().print(settings_table(found.trials, found.config.stopping.metric, MOST_SHOWN))
 
 
 def _tell_next(found: Fitted) -> None:
-    run, fact = quote(str(found.run)), found.dataset.val[0]
+    run, fact = quote(str(found.for_use)), found.dataset.val[0]
     head, relation = quote(fact.head), quote(fact.relation)
     page = "none without ukge[report]" if found.page is None else str(found.page)
     out().print(bold_every_other("the run is in ", str(found.run), "; the page: ", page))
+    if found.final is not None:
+        last = "; figures are of the run that was judged, "
+        out().print(bold_every_other("the run of all facts, for use, is in ", str(found.final), last, str(found.run)))
     out().print("what to do next:")
-    for command in (
-        f"ukge rank {run} {relation} --head {head}",
-        f"ukge complete {run}",
-        f"ukge evaluate {run} --protocol clean --evidence",
-        f"ukge serve {run}",
-    ):
+    commands = [f"ukge rank {run} {relation} --head {head}", f"ukge complete {run}"]
+    judge = f"ukge evaluate {quote(str(found.run))} --protocol clean"
+    commands.append(f"{judge} --evidence" if found.best == "evidence" else judge)
+    for command in (*commands, f"ukge serve {run}"):
         out().print(f"  {command}", soft_wrap=True, markup=False, highlight=False)
 
 
 def _as_json(found: Fitted) -> dict[str, Any]:
     return {
         "run": str(found.run),
+        "final": None if found.final is None else str(found.final),
         "page": None if found.page is None else str(found.page),
         "sentences": list(found.sentences),
         "settings": found.config.to_dict(),
         "trials": [asdict(trial) for trial in found.trials],
         "evaluation": found.evaluation.to_dict(as_flag),
-        "notes": list(found.notes),
+        "notes": found.notes(as_flag),
     }

@@ -264,14 +264,18 @@ def _tell(
                 "epochs": trained.epochs,
                 "seconds": round(trained.seconds, 3),
                 "collapsed": _collapse(trained),
+                "still_learning": bool(trained.remark),
                 "probe": None if probe is None else probe.note(),
                 "leaks": None if leaks is None else leaks.to_dict(),
             }
         )
     else:
         best = "none" if trained.best is None else f"{trained.best:.5f}"
-        epochs = f" in epoch {trained.best_epoch} of {trained.epochs}, {trained.seconds:.1f} s; the run is in "
-        out().print(bold_every_other(f"validation {trained.metric} ", best, epochs, str(path)))
+        when = "" if trained.best is None else f" in epoch {trained.best_epoch} of {trained.epochs}"
+        rest = f"{when or f', {trained.epochs} epochs'}, {trained.seconds:.1f} s; the run is in "
+        out().print(bold_every_other(f"validation {trained.metric} ", best, rest, str(path)))
+    if trained.remark and trained.collapsed is None:
+        note(worded(f"{trained.remark}; more may help: ‹epochs={2 * trained.epochs}›", as_flag))
     found = trained.collapsed
     if found is not None and found.harmless:
         note(f"{found.what(as_flag)}. {found.hint(as_flag)}")

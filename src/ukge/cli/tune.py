@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -114,7 +114,7 @@ def _table(result: TuneResult) -> Table:
     names = list(dict.fromkeys(name for trial in result.trials for name in trial.settings))
     for name in names:
         table.add_column(name.replace("_", " "), justify="right", overflow="fold")
-    for trial in _best_first(result):
+    for trial in best_first(result.trials, higher_is_better=result.higher_is_better):
         best = result.best is not None and trial.number == result.best.number
         row = [
             str(trial.number),
@@ -125,6 +125,24 @@ def _table(result: TuneResult) -> Table:
             *(shown(trial.settings[name]) if name in trial.settings else "" for name in names),
         ]
         table.add_row(*row, style="bold" if best else None)
+    return table
+
+
+def settings_table(trials: Sequence[TrialSummary], metric: str, most: int) -> Table:
+    """Return the best trials with what they tried, without how they went: narrow enough for any terminal."""
+    from ukge.learning.tuning.search_spaces import shown
+    from ukge.learning.validation import metrics
+
+    ordered = best_first(trials, higher_is_better=metrics.get(metric).higher_is_better)
+    which = f"the best {most} of {len(trials)} trials" if len(trials) > most else f"{len(trials)} trials, best first"
+    table = plain_table(which)
+    names = list(dict.fromkeys(name for trial in trials for name in trial.settings))
+    for name in (metric, *names, "state"):
+        table.add_column(name.replace("_", " "), justify="left" if name == "state" else "right")
+    for number, trial in enumerate(ordered[:most]):
+        value = "" if trial.value is None else f"{trial.value:.5f}"
+        cells = (shown(trial.settings[name]) if name in trial.settings else "" for name in names)
+        table.add_row(value, *cells, trial.state, style=None if number else "bold")
     return table
 
 
@@ -139,11 +157,12 @@ def _reasons(result: TuneResult) -> Iterator[str]:
         yield f"{which} {', '.join(map(str, numbers))} {reason}"
 
 
-def _best_first(result: TuneResult) -> list[TrialSummary]:
-    sign = -1.0 if result.higher_is_better else 1.0
+def best_first(trials: Sequence[TrialSummary], *, higher_is_better: bool) -> list[TrialSummary]:
+    """Return trials in the order of their values: those that came to an end before those that did not."""
+    sign = -1.0 if higher_is_better else 1.0
     order = {"complete": 0, "dead": 1, "pruned": 1}
     return sorted(
-        result.trials,
+        trials,
         key=lambda trial: (order.get(trial.state, 2), float("inf") if trial.value is None else sign * trial.value),
     )
 

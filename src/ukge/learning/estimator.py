@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, Unpack, overload
 
@@ -21,7 +22,7 @@ from ukge.learning.estimator_settings import EstimatorSettings
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.model import Model
 from ukge.runs.directory import Run, refuse_if_taken
-from ukge.runs.learnt import Callback, Learnt, Trained
+from ukge.runs.learnt import Callback, Learnt, Trained, still_learning
 from ukge.runs.manifest import DataNote
 from ukge.settings.config import Config
 from ukge.storage.locks import alone
@@ -293,6 +294,7 @@ class UKGE(EstimatorSettings):
                 on_facts=counting,
             )
         trace = [event.line() for event in trained.events] if run is None else run.trace()
+        trained = replace(trained, remark=still_learning(trace))  # of a resumed training it knows the last part alone
         return Learnt(trained, dataset.entities, dataset.relations, note, trace, dataset)
 
     def _take(self, learnt: Learnt, where: str = "") -> None:

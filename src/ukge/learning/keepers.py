@@ -95,6 +95,8 @@ class InMemory:
 
     def finish(self, result: dict[str, Any]) -> Parameters:
         """Write the best weights to the run directory and return them."""
+        if self.best is None:
+            self._engine.sync()
         weights = self._engine.parameters if self.best is None else self.best
         if self._run is not None:
             self._run.save_weights(weights, result)

@@ -25,7 +25,7 @@ from ukge.models.model import init
 from ukge.models.scorers import scorers
 from ukge.models.tables import Parameters, State
 from ukge.runs.directory import CHECKPOINT, Progress, Run
-from ukge.runs.learnt import Callback, EpochEvent, Trained
+from ukge.runs.learnt import Callback, EpochEvent, Trained, still_learning
 from ukge.settings.config import Config
 from ukge.storage.arrays import Expected, checked
 
@@ -97,13 +97,14 @@ def train(
 ) -> Trained:
     """Train until the validation metric stops improving, and return the best epoch's weights.
 
-    With a `run`, every epoch is traced and checkpoints are written; with `resume`, training goes on from the last
-    checkpoint and ends with the same weights as a run that was never interrupted.
+    Without validation facts all epochs are run, and the last one's weights are returned. With a `run`, every epoch is
+    traced and checkpoints are written; with `resume`, training goes on from the last checkpoint and ends with the same
+    weights as a run that was never interrupted.
     """
     data = training_data(train_facts, config, rules)
     metric = metrics.get(config.stopping.metric)
     validation = Validation(train_facts, val_facts, config.sampling.tau, config.runtime.seed)
-    judge = metric(validation)
+    judge = metric(validation) if len(val_facts) else None
     n_rules = 0 if rules is None else len(rules)
     refuse_if_too_large(estimate(config, data.n_entities, data.n_relations, len(data), n_rules))
     scorer = scorers.get(config.model.scorer)
@@ -158,6 +159,7 @@ class Runner(Protocol):
 class Loop:
     """One training: epochs of an engine until a metric stops improving, with a keeper of the weights.
 
+    Without a metric all epochs are run, and the last one counts.
     `validation` are the facts by which it is seen in the end whether anything was learnt; None on a rank without any.
     """
 
@@ -165,7 +167,7 @@ class Loop:
         self,
         config: Config,
         engine: Runner,
-        metric: Metric,
+        metric: Metric | None,
         keeper: Keeper,
         callbacks: list[Callback],
         on_facts: Callable[[int], None] | None,
@@ -208,6 +210,7 @@ class Loop:
             time.monotonic() - self.began,
             self.events,
             collapsed,
+            remark=still_learning([event.line() for event in self.events]),
         )
         self.keeper.note(status="finished", result=trained.result())
         return trained
@@ -221,8 +224,9 @@ class Loop:
         progress.epoch += 1
         progress.facts += result.facts
         value = None
-        if progress.epoch % stopping.every == 0 or progress.epoch == stopping.epochs:
-            value = self._validate()
+        due = progress.epoch % stopping.every == 0 or progress.epoch == stopping.epochs
+        if self.metric is not None and due:
+            value = self._validate(self.metric)
         event = EpochEvent(
             progress.epoch,
             stopping.epochs,
@@ -240,9 +244,9 @@ class Loop:
         for callback in self.callbacks:
             callback(event)
 
-    def _validate(self) -> float:
-        value = self.metric.measure(self.keeper.predictor())
-        if self.metric.improves(value, self.progress.best):
+    def _validate(self, metric: Metric) -> float:
+        value = metric.measure(self.keeper.predictor())
+        if metric.improves(value, self.progress.best):
             self.progress.best, self.progress.best_epoch, self.progress.stale = value, self.progress.epoch, 0
             self.keeper.keep_best(self.progress)
         else:

@@ -1,23 +1,20 @@
 """`fit`: read, audit, cut, search settings, train, fit evidence, judge, and write a page; stopped, it goes on.
 
-RUN                  the run that was chosen, with its evidence, as every other command takes it
+RUN                  the run that was chosen and judged, with its evidence, as every other command takes it
 RUN/report           the page
-RUN.search           what was tried (see `ukge.learning.tuning.studies`), and what it began with
+RUN.final            if asked for: the same once more on all facts, for use (see `ukge.pipeline.final`)
+RUN.search           what it began with, what was tried (see `ukge.learning.tuning.studies`)
 """
 
 from __future__ import annotations
 
 import importlib.util
-import math
-import os
 import shutil
-import time
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Unpack
 
-from ukge.errors import ConfigError, RunError
+from ukge.errors import ConfigError, RunError, Wording, in_python, worded
 from ukge.evaluation.evaluate import Evaluation, evaluate, prepare
 from ukge.evaluation.metric import Bootstrap
 from ukge.evaluation.protocols import Settings
@@ -25,46 +22,40 @@ from ukge.evaluation.report import write_report
 from ukge.evaluation.tasks import Predictor
 from ukge.evidence import Evidence, EvidenceSettings
 from ukge.evidence.fitting import FEWEST_FACTS
+from ukge.evidence.storage import has_evidence
 from ukge.graph.audit import audit
 from ukge.graph.dataset import Dataset
-from ukge.graph.given import as_graph
-from ukge.graph.split import split
-from ukge.learning.data import TAKEN, opened
-from ukge.learning.engines import resolve
+from ukge.learning.data import Opening, opened
 from ukge.learning.estimator import UKGE
-from ukge.learning.probe import probe
 from ukge.learning.tuning.studies import TrialSummary
-from ukge.learning.tuning.tune import tune
+from ukge.pipeline.final import all_known, as_long, evidence_over_all
+from ukge.pipeline.origin import ANOTHER, Origin
+from ukge.pipeline.search import MODEL, PROBE, SEARCH, Search
 from ukge.progress.steps import Steps, Tell
-from ukge.runs.directory import EVIDENCE, IN_MEMORY, Run, refuse_if_taken
-from ukge.runs.learnt import EpochEvent, open_run
+from ukge.runs.directory import Run, refuse_if_taken
+from ukge.runs.learnt import EpochEvent, Learnt, open_run
 from ukge.runs.manifest import FILE as MANIFEST
 from ukge.runs.manifest import FINISHED
-from ukge.settings.config import Config, read_config, to_toml
-from ukge.settings.variants import probed, variant
-from ukge.storage.files import write_atomically
+from ukge.settings.config import Config
+from ukge.storage.files import temporary_beside
 from ukge.storage.locks import alone
 
-MODEL, SPACE, PROTOCOL = "ukge-rect", "fit", "clean"
+PROTOCOL = "clean"
+TEST = 0.08
+"""Share of facts that judge, where they come whole."""
 
 SEARCHING = 0.5
 """Share of the time that the search has; the rest is for the training, the evidence and the judgement."""
 
-TRAININGS = 6
-"""Whole trainings that the search shall have time for: on a large graph each has fewer epochs."""
-
-FEWEST_EPOCHS = 10
-NO_TIME = 1e-9
 SENTENCES = 3
-REPORT, BASE, DONE = "report", "base.toml", "done"
+REPORT = "report"
 
-READ, PROBE, SEARCH, TRAIN, FIT, JUDGE = (
+READ, TRAIN, FIT, JUDGE, FINAL = (
     "reading and auditing",
-    "probing rate and λ",
-    "searching settings",
     "training with the best",
     "fitting evidence",
     "judging",
+    "training on all facts",
 )
 STEPS = {READ: 2, PROBE: 4, SEARCH: 100 * SEARCHING, TRAIN: 12, FIT: 26, JUDGE: 6}
 """What is done, with the share of the time that each step has."""
@@ -75,6 +66,9 @@ class Fitted:
     """What was made of a file: the run, what was tried on the way, and how it is judged."""
 
     run: Path
+    """the run that was judged"""
+    final: Path | None
+    """the run that learnt from all facts, if it was asked for"""
     dataset: Dataset
     sentences: tuple[str, ...]
     """what the audit says first"""
@@ -83,12 +77,22 @@ class Fitted:
     evaluation: Evaluation
     page: Path | None
     """None where nothing can be drawn"""
-    notes: tuple[str, ...]
+    remarks: tuple[str, ...]
+    """what is to be said of it; arguments are named as errors name them"""
 
     @property
     def best(self) -> str:
         """The name of the row that should be asked: that of the evidence, or of the model where there is none."""
         return self.evaluation.rows[-1].name
+
+    def notes(self, wording: Wording = in_python) -> list[str]:
+        """Return what is to be said of it, in the words of a surface."""
+        return [worded(each, wording) for each in self.remarks]
+
+    @property
+    def for_use(self) -> Path:
+        """The run that should be asked: the one that learnt from all facts, if there is one."""
+        return self.final or self.run
 
 
 def fit(
@@ -96,140 +100,90 @@ def fit(
     out: str | Path,
     *,
     minutes: float = 10.0,
+    final: bool = False,
     seed: int = 0,
-    undirected: str | Sequence[str] = "auto",
-    reading: Mapping[str, Any] | None = None,
-    reference: str | None = None,
     overwrite: bool = False,
     tell: Tell | None = None,
+    **opening: Unpack[Opening],
 ) -> Fitted:
     """Make a run of a graph: settings chosen by validation, evidence fitted, judged on facts that nothing has seen.
 
-    `data` is what `UKGE.fit` takes, cut so that no held-out fact has a twin in train; a `Dataset` stays as it is cut.
-    `tell` hears what is being done, and the share of all that is done. About half of the `minutes`
-    go into the search for settings; no new trial begins after that. A call that was stopped goes on when it is given
-    again. `overwrite` begins anew.
+    `data` is what `UKGE.fit` takes, and `opening` says how it becomes a data set, as there; it is cut so that no
+    held-out fact has a twin in train, but a `Dataset` stays as it is cut. Half of the `minutes` are for the search
+    for settings. With `final`, a run beside it, `OUT.final`, learns from all facts with what was chosen, for use; the
+    figures are those of the run that was judged. A call that was stopped goes on when it is given again, one that asks
+    for `final` later too; `overwrite` begins anew. `tell` hears what is being done, and the share of all that is done.
     """
     if not minutes > 0:
         raise ConfigError(f"‹minutes› must be above 0, not {minutes:g}")
-    path, steps = Path(out), Steps(tell, STEPS)
-    search = path.with_name(f"{path.name}.search")
+    opening.setdefault("leak_safe", True)
+    path, steps = Path(out), Steps(tell, STEPS | ({FINAL: 16} if final else {}))
+    beside = {name: path.with_name(f"{path.name}.{name}") for name in ("search", "final")}
     with alone(path):
-        if overwrite or not search.is_dir():
-            refuse_if_taken(path, overwrite=overwrite)
-        if overwrite and search.is_dir():
-            shutil.rmtree(search)
+        before = None if overwrite else Origin.read(beside["search"])
+        if before is None:
+            for each in (path, beside["final"]):
+                refuse_if_taken(each, overwrite=overwrite)
         steps.begin(READ)
-        dataset, found = _cut(data, seed, undirected, reading)
+        dataset, reference = opened(data, seed=seed, test=TEST, **opening)
+        now = Origin.of(dataset, reference, seed, minutes)
+        notes = [] if before is None else before.go_on(now, path)
+        if before is None:
+            for each in (path, *beside.values()):
+                _remove(each)
+            now.write(beside["search"])
         sentences = audit(dataset).headlines()[:SENTENCES]
-        chosen = _Search(dataset, search, minutes * 60 * SEARCHING, steps).choose(seed)
+        chosen = Search(dataset, beside["search"], minutes * 60 * SEARCHING, steps).choose(seed)
         steps.begin(TRAIN)
-        _train(dataset, path, chosen.config, reference or found, steps, overwrite=overwrite)
+        notes += chosen.notes
+        notes += _train(dataset, path, chosen.config, reference, steps)
         steps.begin(FIT)
-        notes = [*chosen.notes, *_evidence(dataset, path, seed, steps)]
+        notes += _evidence(dataset, path, seed, steps)
         steps.begin(JUDGE)
         evaluation, page = _judged(path, seed, steps)
-    return Fitted(path, dataset, sentences, chosen.trials, chosen.config, evaluation, page, tuple(notes))
+        if final:
+            steps.begin(FINAL)
+            _train_finally(dataset, path, beside["final"], reference, steps)
+    last = beside["final"] if final else None
+    return Fitted(path, last, dataset, sentences, chosen.trials, chosen.config, evaluation, page, tuple(notes))
 
 
-def _cut(
-    data: Any, seed: int, undirected: str | Sequence[str], reading: Mapping[str, Any] | None
-) -> tuple[Dataset, str]:
-    """Return the data set, and what opens it again; facts in memory are cut in three as those of a file are."""
-    if isinstance(data, (Dataset, str, os.PathLike)):
-        return opened(data, seed=seed, leak_safe=True, undirected=undirected, reading=reading)
-    graph = as_graph(data, None, "fit", TAKEN, reading)
-    return split(graph, seed=seed, leak_safe=True, undirected=undirected), IN_MEMORY
+def _remove(place: Path) -> None:
+    """Remove a directory at once: one that is half gone would be taken for something else after a kill."""
+    if place.is_dir():
+        aside = temporary_beside(place)
+        place.rename(aside)
+        shutil.rmtree(aside)
 
 
-class Chosen(NamedTuple):
-    """The settings that validation chose, what was tried, and what is to be said of it."""
-
-    config: Config
-    trials: tuple[TrialSummary, ...]
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class _Search:
-    """The search for settings within some seconds; what it found is kept in a directory, where it goes on."""
-
-    dataset: Dataset
-    place: Path
-    seconds: float
-    steps: Steps
-
-    def choose(self, seed: int) -> Chosen:
-        """Return the best settings: by successive halving, or without Optuna those of the probe."""
-        base = self._base(seed)
-        if importlib.util.find_spec("optuna") is None:
-            note = "only rate and λ were searched; Optuna searches all settings: pip install 'ukge[tune]'"
-            return Chosen(base, (), (note,))
-        done, began = self.place / DONE, time.monotonic()
-        left = NO_TIME if done.is_file() else self.seconds
-
-        def hear(_: EpochEvent) -> None:
-            self.steps.within(min(1.0, (time.monotonic() - began) / self.seconds))
-
-        self.steps.begin(SEARCH)
-        how: dict[str, Any] = {"space": SPACE, "timeout": left, "pruner": "halving"}
-        found = tune(self.dataset, UKGE(MODEL, config=base), directory=self.place / "study", on_epoch=hear, **how)
-        write_atomically(done, b"")
-        return Chosen(found.config or base, found.trials, ())
-
-    def _base(self, seed: int) -> Config:
-        """Return what the search begins with: the rate and λ of a probe, and epochs that leave time for trainings.
-
-        It is written down: a search that is gone on with must begin with the same.
-        """
-        file = self.place / BASE
-        if file.is_file():
-            return read_config(file)
-        config = probed(variant(MODEL).replace(seed=seed), ())
-        config = config.replace(engine=resolve(config))
-        self.steps.begin(PROBE)
-        found = probe(self.dataset, config, None, lambda _, share: self.steps.within(share))
-        config = config.replace(probe="none")
-        if found is not None:
-            config = config.replace(lr=found.chosen.lr, l2=found.chosen.l2)
-            steps = sum(each.steps for each in found.tried) / found.seconds
-            epoch = math.ceil(len(self.dataset.train) / config.optimiser.batch_size) / steps
-            epochs = max(FEWEST_EPOCHS, min(config.stopping.epochs, int(self.seconds / TRAININGS / epoch)))
-            config = config.replace(epochs=epochs, every=max(1, min(config.stopping.every, epochs // FEWEST_EPOCHS)))
-        self.place.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, to_toml(config).encode())
-        return config
-
-
-def _train(dataset: Dataset, path: Path, config: Config, reference: str, steps: Steps, *, overwrite: bool) -> None:
-    """Train with what was chosen, or go on with that training; one that is finished is left as it is."""
+def _train(dataset: Dataset, path: Path, config: Config, reference: str, steps: Steps) -> list[str]:
+    """Train, or go on with that training; one that is finished is left as it is. Return what is to be said of it."""
 
     def hear(event: EpochEvent) -> None:
         steps.within(event.epoch / event.epochs)
 
-    if not overwrite and (path / MANIFEST).is_file():
+    if (path / MANIFEST).is_file():
         run = Run.open(path)
         if run.config != config or run.data.train != dataset.train.fingerprint:
-            hint = "Begin anew (‹overwrite=True›), or choose another directory."
-            raise RunError(f"{path} holds a run of other facts or settings", hint=hint)
+            raise RunError(f"{path} holds a run of other facts or settings", hint=ANOTHER)
         if run.manifest()["status"] != FINISHED:
             UKGE.resume(path, progress=False, callbacks=[hear])
-        return
-    model = UKGE(MODEL, config=config)
-    model.fit(
-        dataset, out=path, reference=reference, rules="none", overwrite=overwrite, progress=False, callbacks=[hear]
-    )
+    else:
+        model = UKGE(MODEL, config=config)
+        model.fit(dataset, out=path, reference=reference, rules="none", progress=False, callbacks=[hear])
+    remark = Learnt.load(Run.open(path)).trained.remark
+    return [f"{remark}; more time may help: ‹minutes=...›"] if remark else []
 
 
 def _evidence(dataset: Dataset, path: Path, seed: int, steps: Steps) -> list[str]:
     """Fit evidence, unless it is there; return what is to be said of it."""
-    if (path / EVIDENCE).is_dir():
-        return []
+    if has_evidence(path):
+        return list(Evidence.load(path).notes)
     if len(dataset.val) < FEWEST_FACTS:
         return [f"{len(dataset.val)} validation facts are too few for evidence: the model answers alone"]
     settings = EvidenceSettings(seed=seed)
     fitted = Evidence.fit([path], dataset, settings=settings, tell=lambda _, share: steps.within(share))
-    fitted.save(path / EVIDENCE)
+    fitted.save(path)
     return list(fitted.notes)
 
 
@@ -237,7 +191,7 @@ def _judged(path: Path, seed: int, steps: Steps) -> tuple[Evaluation, Path | Non
     """Judge the model and its evidence by facts that neither has seen, and write the page where one can be drawn."""
     opened = open_run(path)
     predictors: dict[str, Predictor] = {"model": opened.model}
-    if (path / EVIDENCE).is_dir():
+    if has_evidence(path):
         predictors["evidence"] = Evidence.load(path)
     plan = prepare(opened.dataset, PROTOCOL, Settings(tau=opened.tau, seed=seed))
     found = evaluate(plan, predictors, bootstrap=Bootstrap(0), tell=lambda _, share: steps.within(share))
@@ -245,3 +199,12 @@ def _judged(path: Path, seed: int, steps: Steps) -> tuple[Evaluation, Path | Non
         return found, None
     name = found.rows[-1].name
     return found, write_report(path / REPORT, found, plan, predictors[name], name, opened.run.trace())
+
+
+def _train_finally(dataset: Dataset, judged: Path, path: Path, reference: str, steps: Steps) -> None:
+    """Train on all facts, or go on with it, and give the run the evidence of the one that was judged."""
+    whole = all_known(dataset)
+    _train(whole, path, as_long(judged), reference, steps)
+    Run(path).update(judged=judged.name)
+    if has_evidence(judged) and not has_evidence(path):
+        evidence_over_all(judged, [path], whole).save(path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from ukge.html.card import Figure
 
 MEASURED = ("metric", "value", "best", "best_epoch", "seconds", "facts_per_second")
+
+LEARNING = 0.01
+"""Share by which the last validation must be better than all before it for a training to have ended too early."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,8 @@ class Trained:
     """What is wrong, if the model predicts the same for everything."""
     undirected: npt.NDArray[np.bool_] | None = None
     """Which relations have no direction, if any."""
+    remark: str = ""
+    """Said of a training that ended while it was still learning."""
 
     def result(self) -> dict[str, Any]:
         """Return what a run's manifest keeps of it."""
@@ -116,6 +121,22 @@ class Trained:
         return as_model(self.parameters, self.config, device, self.undirected)
 
 
+def still_learning(trace: Sequence[Mapping[str, Any]]) -> str:
+    """Say that a training ended while it was still learning, given a line per epoch; nothing if it was not.
+
+    One that patience stopped was not: its last validations were no better than those before them.
+    """
+    measured = [line for line in trace if line["value"] is not None]
+    if len(measured) < 2 or measured[-1]["best_epoch"] != trace[-1]["epoch"]:
+        return ""
+    before, last = measured[-2]["best"], measured[-1]["value"]
+    if abs(last - before) <= LEARNING * abs(before):
+        return ""
+    way = "falling" if last < before else "rising"
+    epochs = f"{trace[-1]['epoch']:,} epochs"
+    return f"validation {measured[-1]['metric']} was still {way} when training ended after {epochs}"
+
+
 @dataclass(frozen=True, eq=False)
 class Learnt:
     """A trained model with its names, a note on its data, and a line per epoch."""
@@ -127,6 +148,8 @@ class Learnt:
     trace: list[dict[str, Any]]
     data: Dataset | Run
     """what it learnt from, or the run that keeps it"""
+    judged: str | None = None
+    """the run whose figures stand for this one, which learnt from all facts: none was left to judge it"""
 
     def dataset(self) -> Dataset:
         """Return what it learnt from."""
@@ -188,7 +211,8 @@ class Learnt:
         best = "" if self.trained.best is None else f": validation {self.trained.metric} {self.trained.best:.5f}"
         when = f" in epoch {self.trained.best_epoch} of {self.trained.epochs}" if best else ""
         relations = f"{len(self.relations):,} relation{'s' if len(self.relations) != 1 else ''}"
-        return f"trained on {facts}{len(self.entities):,} entities and {relations}{best}{when}"
+        stands = "" if self.judged is None else f"; figures are of the run that was judged, {self.judged}"
+        return f"trained on {facts}{len(self.entities):,} entities and {relations}{best}{when}{stands}"
 
     def pictures(self) -> list[Figure]:
         """Return how the loss and the validation metric went."""
@@ -229,16 +253,17 @@ class Learnt:
         result = manifest["result"]
         figures = {name: result[name] for name in ("metric", "best", "best_epoch", "epochs")}
         collapsed = Collapse(**result["collapsed"]) if "collapsed" in result else None
-        note, (entities, relations) = run.data, run.vocabularies
+        note, (entities, relations), trace = run.data, run.vocabularies, run.trace()
         trained = Trained(
             run.load_weights(copied=copied),
             run.config,
             seconds=0.0,
             collapsed=collapsed,
             undirected=np.isin(list(relations), note.undirected) if note.undirected else None,
+            remark=still_learning(trace),
             **figures,
         )
-        return cls(trained, entities, relations, note, run.trace(), run)
+        return cls(trained, entities, relations, note, trace, run, manifest.get("judged"))
 
 
 @dataclass(frozen=True, eq=False)

@@ -192,4 +192,5 @@ _MANIFEST = {
     "files": _texts,
     "result": _perhaps(_shaped({**_RESULT, "collapsed": _perhaps(_COLLAPSE)})),
     "distributed": _perhaps(_is(bool)),
+    "judged": _perhaps(_is(str)),
 }

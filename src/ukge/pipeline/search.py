@@ -1,0 +1,97 @@
+"""The search for settings that `fit` makes: within some seconds, kept in a directory, where it goes on."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ukge.graph.dataset import Dataset
+from ukge.learning.engines import resolve
+from ukge.learning.estimator import UKGE
+from ukge.learning.probe import probe
+from ukge.learning.tuning.studies import COMPLETE, TrialSummary
+from ukge.learning.tuning.tune import tune
+from ukge.progress.steps import Steps
+from ukge.runs.learnt import EpochEvent
+from ukge.settings.config import Config, read_config, to_toml
+from ukge.settings.variants import probed, variant
+from ukge.storage.files import write_atomically
+
+MODEL, SPACE = "ukge-rect", "fit"
+PROBE, SEARCH = "probing rate and λ", "searching settings"
+
+TRAININGS = 6
+"""Whole trainings that the search shall have time for: on a large graph each has fewer epochs."""
+
+FEWEST_EPOCHS = 10
+NO_TIME = 1e-9
+BASE, DONE, STUDY = "base.toml", "done", "study"
+
+
+class Chosen(NamedTuple):
+    """The settings that validation chose, what was tried, and what is to be said of it."""
+
+    config: Config
+    trials: tuple[TrialSummary, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Search:
+    """The search for settings within some seconds; what it found is kept in a directory, where it goes on."""
+
+    dataset: Dataset
+    place: Path
+    seconds: float
+    steps: Steps
+
+    def choose(self, seed: int) -> Chosen:
+        """Return the best settings: by successive halving, or without Optuna those of the probe."""
+        base = self.base(seed)
+        if importlib.util.find_spec("optuna") is None:
+            note = "only rate and λ were searched; Optuna searches all settings: pip install 'ukge[tune]'"
+            return Chosen(base, (), (note,))
+        from optuna import TrialPruned  # noqa: PLC0415 — an extra
+
+        done, began = self.place / DONE, time.monotonic()
+        left = NO_TIME if done.is_file() else self.seconds
+        ended: list[TrialSummary] = []
+
+        def hear(_: EpochEvent) -> None:
+            share = (time.monotonic() - began) / self.seconds
+            self.steps.within(min(1.0, share))
+            if share > 1.0 and any(trial.state == COMPLETE for trial in ended):
+                raise TrialPruned  # the time is over, and there is a best one
+
+        self.steps.begin(SEARCH)
+        how: dict[str, Any] = {"space": SPACE, "timeout": left, "pruner": "halving", "directory": self.place / STUDY}
+        found = tune(self.dataset, UKGE(MODEL, config=base), on_epoch=hear, on_trial=ended.append, **how)
+        write_atomically(done, b"")
+        return Chosen(found.config or base, found.trials, ())
+
+    def base(self, seed: int) -> Config:
+        """Return what the search begins with: the rate and λ of a probe, and epochs that leave time for trainings.
+
+        It is written down: a search that is gone on with must begin with the same.
+        """
+        file = self.place / BASE
+        if file.is_file():
+            return read_config(file)
+        config = probed(variant(MODEL).replace(seed=seed), ())
+        config = config.replace(engine=resolve(config))
+        self.steps.begin(PROBE)
+        found = probe(self.dataset, config, None, lambda _, share: self.steps.within(share))
+        config = config.replace(probe="none")
+        if found is not None:
+            config = config.replace(lr=found.chosen.lr, l2=found.chosen.l2)
+            steps = sum(each.steps for each in found.tried) / found.seconds
+            epoch = math.ceil(len(self.dataset.train) / config.optimiser.batch_size) / steps
+            epochs = max(FEWEST_EPOCHS, min(config.stopping.epochs, int(self.seconds / TRAININGS / epoch)))
+            config = config.replace(epochs=epochs, every=max(1, min(config.stopping.every, epochs // FEWEST_EPOCHS)))
+        self.place.mkdir(parents=True, exist_ok=True)
+        write_atomically(file, to_toml(config).encode())
+        return config
