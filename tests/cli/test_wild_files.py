@@ -7,6 +7,8 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import pytest
 from ukge.cli import run
 from ukge.cli.console import ExitCode
 from ukge.graph.dataset import Dataset
+from ukge.storage.files import read_given
 
 UKGE = [sys.executable, "-c", "from ukge.cli import main; main()"]
 KINDS = ("missing", "directory", "pipe", "binary", "empty", "below a file", "not\udcfftext")
@@ -52,14 +55,8 @@ READING = (
     "reproduce IT",
     "reproduce FACTS --no-train --settings IT",
 )
-FINE = {
-    "--config IT": ("pipe", "empty"),
-    "--rules IT": ("pipe",),
-    "score FACTS IT": ("pipe", "empty"),
-    "--api-key-file IT": ("pipe",),
-    "--settings IT": ("directory",),
-}
-"""What is no mistake; a pipe is one of the shell's <(…) as well."""
+FINE = {"--config IT": ("empty",), "score FACTS IT": ("empty",), "--settings IT": ("directory",)}
+"""What is no mistake."""
 
 WRITING = (
     "data convert FACTS IT --to tsv",
@@ -110,6 +107,30 @@ def test_what_is_no_file_is_refused(
         assert told.err.strip(), kind
         assert "Traceback" not in told.err
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+
+
+@pytest.mark.parametrize("most", [-1, 3])
+def test_a_pipe_that_somebody_writes_to_is_read_to_its_end(most: int) -> None:
+    """The shell's <(…): what is there already, and what comes later; nothing at all is refused, as where nobody is."""
+    for seconds, said in ((0.0, b"[model]\n"), (0.2, b"[model]\n"), (0.0, b"")):
+        reading, writing = os.pipe()
+
+        def write(writing: int = writing, seconds: float = seconds, said: bytes = said) -> None:
+            time.sleep(seconds)
+            os.write(writing, said)
+            os.close(writing)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        if not seconds:
+            writer.join()
+        if said:
+            assert read_given(f"/dev/fd/{reading}", most) == (said if most < 0 else said[:most])
+        else:
+            with pytest.raises(OSError, match="nobody writes"):
+                read_given(f"/dev/fd/{reading}", most)
+        writer.join()
+        os.close(reading)
 
 
 @pytest.mark.parametrize("command", WRITING)

@@ -13,7 +13,8 @@ CLIPBOARD, CLEAR, CSI, TURN = "\x1b]52;c;ZXZpbA==\x07", "\x1b[2J\x1b[H", "\x9b31
 ATTACKS = (CLIPBOARD, CLEAR, "\x1b[1A", "\x1b]0;", CSI, TURN, "\x07", "\x08", "\x7f", "\x0e", "\x00", "\u2066")
 """What no name may bring to a terminal; Rich itself moves the cursor up only after it began a bar."""
 
-EVIL = [f"{CLIPBOARD}a", f"b{CLEAR}", f"c{CSI}", f"{TURN}d", "e\x08\x08\x08", "f\x7f\x0e", "[red]g[/red]", "\x1b]0;h"]
+BROKEN = "e\n¦\tx\u2028y\r\x08"
+EVIL = [f"{CLIPBOARD}a", f"b{CLEAR}", f"c{CSI}", f"{TURN}d", BROKEN, "f\x7f\x0e", "[red]g[/red]", "\x1b]0;h"]
 RELATIONS = [f"[bold]likes[/bold]{CLIPBOARD}", f"knows{CLEAR}{TURN}", f"near{CSI}"]
 FILE = f"facts[red]{CLEAR}{TURN}.jsonl"
 MARKUP = "[red]"
@@ -34,9 +35,9 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> list[Shown]:
     facts(directory / FILE)
     head, tail, relation = f"{EVIL[0]}0", f"{EVIL[7]}7", RELATIONS[1]
     named = ["--head", head]
-    asked = f"as[red]ked{CLEAR}.tsv"
-    rows = json.loads((directory / FILE).read_text(encoding="utf-8").splitlines()[0])
-    (directory / asked).write_text("\t".join([rows["head"], rows["relation"], rows["tail"], "0.5"]) + "\n", "utf-8")
+    asked = f"as[red]ked{CLEAR}.jsonl"
+    row = {"head": head, "relation": relation, "tail": f"{BROKEN}16", "confidence": 0.5}
+    (directory / asked).write_text(json.dumps(row) + "\n", encoding="utf-8")
     (directory / f"bad{CLEAR}.tsv").write_text(f"a{CLEAR}\tr\tb\t1.5\n", encoding="utf-8")
     tiny = ["--dim", "8", "--epochs", "2", "--every", "1", "--batch-size", "64"]
     easy = ["--strong", "0.1"]
@@ -45,7 +46,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> list[Shown]:
         [
             ["data", "info", FILE],
             ["data", "split", FILE, "--out", f"cut{CLEAR}", "--val", "0.15", "--undirected", "auto"],
-            ["data", "convert", FILE, f"out{CSI}.tsv"],
+            ["data", "convert", FILE, f"out{CSI}.csv"],
+            ["data", "convert", FILE, "broken.tsv"],
             ["audit", FILE],
             ["train", FILE, *tiny, "--out", run, "--val-is-no-flag" + CLEAR],
             ["train", FILE, *tiny, "--out", run],
@@ -117,8 +119,20 @@ def test_what_is_shown_is_what_the_name_says(shown: list[Shown]) -> None:
     assert "\\u202e" in next(each.written for each in shown if "--json" in each.command), "JSON stays JSON"
 
 
+def test_a_line_end_in_a_name_breaks_no_line(shown: list[Shown]) -> None:
+    """Whoever shows the name has all of it on one line, unless the terminal is too narrow: signs, no line ends."""
+    seen = set()
+    for each in shown:
+        assert not any(line.lstrip().startswith("¦") for line in each.screen), f"{each.command}: {each.screen}"
+        seen |= {each.command.split()[0] for line in each.screen if "e␊¦␉x�y␍␈" in line}
+    assert {"rank", "complete", "predict", "doubt"} <= seen
+    refused = next(each for each in shown if each.command.endswith("broken.tsv"))
+    assert refused.code == 2
+    assert "column entity: name holds a tab or a line end (found 'e\\n¦" in refused.written
+
+
 def test_every_command_did_what_was_asked(shown: list[Shown]) -> None:
     mistakes = ("data info bad", "data info nowhere", "serve", "reproduce", "no", "rank run[red]")
     for each in shown:
-        if not each.command.startswith(mistakes) and "--val-is-no-flag" not in each.command:
+        if not each.command.startswith(mistakes) and not each.command.endswith(("broken.tsv", f"flag{CLEAR}")):
             assert each.code in (0, 3), f"{each.command!r}: {each.written}"

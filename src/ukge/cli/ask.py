@@ -105,13 +105,15 @@ def explain(
 
     Without evidence: what the graph holds that fits the fact. Nothing is evidence for itself, unless asked.
     """
+    from ukge.progress.safe_console import one_line
+
     with open_predictor(run, prior=prior) as predictor:
         told = predictor.explain(head, relation, tail, coverage=coverage, count_itself=count_itself)
         tell_of_judge(predictor, run)
     if as_json:
         print_json(told.to_json())
     else:
-        out().print(str(told))
+        out().print("\n".join(map(one_line, told.lines())))
 
 
 def complete(
@@ -211,10 +213,18 @@ def doubt(
     from rich.text import Text
 
     from ukge.progress.bars import WorkProgress
+    from ukge.progress.safe_console import one_line
 
     check_out(out_file)
     progress = WorkProgress(err(), "judging every observed fact by the others")
     with open_predictor(run) as predictor, progress:
         found = predictor.doubt(k, relations=relation, tell=progress.tell)
     table = pa.Table.from_pylist([{**asdict(each), "gap": each.gap} for each in found])
-    deliver(table, out_file, as_json=as_json, safe=safe, shown=lambda: Text("\n".join(map(str, found))), what="facts")
+    deliver(
+        table,
+        out_file,
+        as_json=as_json,
+        safe=safe,
+        shown=lambda: Text("\n".join(one_line(str(each)) for each in found)),
+        what="facts",
+    )

@@ -345,7 +345,9 @@ def _table(*columns: str, text: int = 1) -> Any:
 
 
 def _add(table: Any, *cells: str) -> None:
-    """Add a row of plain text: names may hold what Rich would take for markup."""
+    """Add a row of plain text: names may hold what Rich would take for markup, and ends of lines."""
     from rich.text import Text
 
-    table.add_row(*(Text(cell) for cell in cells))
+    from ukge.progress.safe_console import one_line
+
+    table.add_row(*(Text(one_line(cell)) for cell in cells))

@@ -73,20 +73,24 @@ def facts_table(
     from rich.table import Table
     from rich.text import Text
 
+    from ukge.progress.safe_console import one_line
+
     rows: list[dict[str, Any]] = table.to_pylist()
     numbers = [(name, header) for name, header in _numbers(table, coverage) if any(name(row) for row in rows)]
-    shown = Table(title=title and Text(title), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    shown = Table(
+        title=title and Text(one_line(title)), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0)
+    )
     if answer:
         shown.add_column("", justify="right", style="dim")
     for _, header in numbers:
         shown.add_column(header, justify="right", no_wrap=True, header_style="dim", vertical="top")
     shown.add_column("answer" if answer else "fact", overflow="fold", header_style="dim")
     for place, row in enumerate(rows, start=1):
-        fact = Text(row[answer] if answer else f"{row['head']} — {row['relation']} — {row['tail']}")
+        fact = Text(one_line(row[answer] if answer else f"{row['head']} — {row['relation']} — {row['tail']}"))
         if row.get("reason"):
-            fact.append(f"\n{row['reason']}", style="dim")
+            fact.append(f"\n{one_line(row['reason'])}", style="dim")
         if row.get("note"):
-            fact.append(f"\n{row['note']}", style="yellow")
+            fact.append(f"\n{one_line(row['note'])}", style="yellow")
         shown.add_row(*([str(place)] if answer else []), *(cell(row) for cell, _ in numbers), fact)
     return shown
 

@@ -219,11 +219,13 @@ def show(
     if json:
         print_json(told)
         return
+    from ukge.progress.safe_console import one_line
+
     for one in told:
-        out().print(f"{one['rule']}   ({one['ground_rules']:,} ground rules)", style="bold")
+        out().print(one_line(f"{one['rule']}   ({one['ground_rules']:,} ground rules)"), style="bold")
         for row in one["examples"]:
             body = " & ".join(f"{fact} [{confidence:.3f}]" for fact, confidence in row["body"])
-            out().print(f"  {body} -> {row['head']} [at least {row['value']:.3f}]")
+            out().print(one_line(f"  {body} -> {row['head']} [at least {row['value']:.3f}]"))
 
 
 @rules_app.command("ground")
@@ -301,6 +303,8 @@ def _print_table(scored: Sequence[ScoredRule], title: str) -> None:
     """Print rules with as many of their measures as the terminal has room for, the telling ones first."""
     from rich.text import Text
 
+    from ukge.progress.safe_console import one_line
+
     console = out()
     columns = {
         "weight": [f"{one.rule.weight:.3f}" for one in scored],
@@ -321,7 +325,7 @@ def _print_table(scored: Sequence[ScoredRule], title: str) -> None:
         table.add_column(name, justify="right", no_wrap=True)
     for row, one in enumerate(scored):
         body = " & ".join(str(atom) for atom in one.rule.body)
-        table.add_row(Text(f"{body} -> {one.rule.head}"), *(columns[name][row] for name in fitting))
+        table.add_row(Text(one_line(f"{body} -> {one.rule.head}")), *(columns[name][row] for name in fitting))
     console.print(table)
     if len(fitting) < len(columns):
         note("a wider terminal, --json and --out show more measures: " + ", ".join([*columns][len(fitting) :]))

@@ -62,8 +62,12 @@ class Explanation:
         return replace(self, observed=observed)
 
     def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self) -> list[str]:
+        """Return the confidence and what the graph says of the fact, then every reason with its share."""
         lines = [(f"{moved:+.3f}" if moved is not None else "  —   ", sentence) for moved, sentence in self._shares()]
-        return "\n".join([*self._verdict(), *(f"{moved}  {sentence}" for moved, sentence in lines)])
+        return [*self._verdict(), *(f"{moved}  {sentence}" for moved, sentence in lines)]
 
     def __repr__(self) -> str:
         return f"Explanation({self._verdict()[0]} {len(self.reasons)} reasons)"

@@ -19,7 +19,7 @@ from pathlib import Path
 from ukge.errors import RuleError
 from ukge.graph.files import check_target
 from ukge.logic.rules import Atom, Rule
-from ukge.storage.files import write_atomically
+from ukge.storage.files import read_given, write_atomically
 
 TOKEN = re.compile(
     r"""(?P<space>\s+)
@@ -65,8 +65,7 @@ def parse_rules(text: str, *, source: str = "rules") -> list[Rule]:
 def read_text(path: str | Path) -> str:
     """Return the text of a rules file, or say why it cannot be read."""
     try:
-        with Path(path).open("rb") as file:
-            content = file.read(LARGEST + 1)
+        content = read_given(path, LARGEST + 1)
         if len(content) > LARGEST:
             raise RuleError(f"{path} is larger than {LARGEST >> 20:,} MiB, as no file of rules is")
         return content.decode("utf-8-sig")

@@ -20,6 +20,9 @@ UNWRITABLE = "\ud800-\udfff"
 COMMANDING = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff{UNWRITABLE}]")
 """Control characters but for tab and line end, what turns the direction of text, and what cannot be written."""
 
+BREAKING = re.compile("[\t\n]")
+"""What may stand in a text, but not within a name: it would break the line that the name is on."""
+
 PICTURES = 0x2400
 """Where Unicode has its pictures of control characters: ␛ stands for escape."""
 
@@ -27,6 +30,14 @@ PICTURES = 0x2400
 def harmless(text: str) -> str:
     """Return a text with a picture for each character that would command a terminal."""
     return COMMANDING.sub(lambda found: _picture(ord(found[0])), text)
+
+
+def one_line(text: str) -> str:
+    """Return a name, or a sentence that holds some, as one line: a tab or line end within is shown, and breaks nothing.
+
+    Names go through here before a table or a list has them; the console cannot tell their line ends from its own.
+    """
+    return harmless(BREAKING.sub(lambda found: _picture(ord(found[0])), text))
 
 
 def harmless_json(text: str, *, terminal: bool) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ukge.errors import ConfigError
+from ukge.storage.files import read_given
 
 KEY_VARIABLE = "UKGE_API_KEY"
 SHORTEST_KEY = 16
@@ -86,9 +87,10 @@ def access(host: str, key_file: Path | None = None, names: tuple[str, ...] = ())
     key = os.environ.get(KEY_VARIABLE) or None
     if key_file is not None:
         try:
-            key = key_file.read_text(encoding="utf-8").strip()
+            key = read_given(key_file).decode().strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"cannot read the API key from {key_file}: {error}") from None
+            why = error.strerror if isinstance(error, OSError) else error
+            raise ConfigError(f"cannot read the API key from {key_file}: {why}") from None
         if not key:
             raise ConfigError(f"{key_file} holds no API key")
     own = is_loopback(host)

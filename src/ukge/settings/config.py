@@ -217,8 +217,10 @@ def settings_in(path: str | Path) -> dict[str, Any]:
     """Return the settings that a TOML file names, without their sections."""
     import tomllib  # noqa: PLC0415 — most who know the settings read no file of them
 
+    from ukge.storage.files import read_given  # noqa: PLC0415
+
     try:
-        given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        given = tomllib.loads(read_given(path).decode())
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:  # what is no TOML, no UTF-8, or a number or nesting without end

@@ -13,8 +13,10 @@ import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -225,6 +227,27 @@ def reserve(handle: BinaryIO, size: int) -> None:
         else:
             return
     os.ftruncate(handle.fileno(), size)
+
+
+def read_given(path: str | Path, most: int = -1) -> bytes:
+    """Return the bytes of a file that a user names, the first `most`; a pipe that nobody writes to is an `OSError`.
+
+    Opening such a pipe would wait for ever. One that somebody writes to, as the shell's <(…), is read to its end.
+    """
+
+    def at_once(name: str, flags: int) -> int:
+        return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
+
+    with open(path, "rb", buffering=0, opener=at_once) as handle:
+        first = b""
+        if stat.S_ISFIFO(os.fstat(handle.fileno()).st_mode):
+            found = handle.read(1)  # None where a writer has not written yet
+            if found == b"":
+                raise OSError(errno.EPIPE, "it is a pipe, and nobody writes to it")
+            first = found or b""
+            os.set_blocking(handle.fileno(), True)
+        rest = BufferedReader(handle).read(most)
+        return (first + rest)[:most] if most >= 0 else first + rest
 
 
 def sha256(path: Path) -> str:

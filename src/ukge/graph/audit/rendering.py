@@ -15,6 +15,7 @@ from ukge.graph.audit.report import Audit, sizes
 from ukge.graph.audit.statistics import PartCounts
 from ukge.html import pictures
 from ukge.html import render as fill
+from ukge.progress.safe_console import one_line
 
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 HEIGHT = 6
@@ -55,7 +56,7 @@ def _blocks(found: Audit, wording: Wording) -> Iterator[RenderableType]:
 def _headlines(lines: Sequence[str]) -> Table:
     grid = Table.grid(padding=(0, 1))
     for line in lines:
-        grid.add_row("•", Text(line))
+        grid.add_row("•", Text(one_line(line)))
     grid.add_row("")
     return grid
 
@@ -169,8 +170,8 @@ def _table(title: str, columns: Sequence[str], *, text: int = 1) -> Table:
 
 
 def _add(table: Table, *cells: str) -> None:
-    """Add a row of plain text: names may hold what Rich would take for markup."""
-    table.add_row(*(Text(cell) for cell in cells))
+    """Add a row of plain text: names may hold what Rich would take for markup, and ends of lines."""
+    table.add_row(*(Text(one_line(cell)) for cell in cells))
 
 
 def _number(value: float | None) -> str:
