@@ -200,7 +200,7 @@ def interval_figures(evidence: Evidence, facts: UncertainGraph, suffix: str) -> 
     predicted = evidence.predict(facts, assume_holds=assume_holds)
     low, high = evidence.interval(facts, COVERAGE, assume_holds=assume_holds)
     held = (low <= facts.confidence) & (facts.confidence <= high)
-    bands = bounds.bands(predicted)
+    bands = bounds.outcomes.bands(predicted)
     covered = [float(held[bands == band].mean()) for band in np.unique(bands)]
     half = float(np.quantile(np.abs(bounds.error), COVERAGE))
     constant = np.minimum(predicted + half, 1.0) - np.maximum(predicted - half, 0.0)

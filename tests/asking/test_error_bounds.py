@@ -11,18 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ukge.asking import Predictor
-from ukge.asking.judges import ErrorBounds, negatives_like
+from ukge.asking.judges import negatives_like
+from ukge.evaluation.distribution import Outcomes
 from ukge.graph.uncertain import concat
 
 
 def test_an_interval_is_as_wide_as_the_error_at_its_place() -> None:
     errors = np.linspace(0.01, 0.19, 19)
-    bounds = ErrorBounds(np.full(19, 0.5), 0.5 + errors)
-    low, high = bounds.interval(np.array([0.5, 0.05, 0.95]), 0.9)
+    bounds = Outcomes(np.full(19, 0.5), np.ones(19), 0.5 + errors, "errors")
+    low, high = bounds.interval(np.array([0.5, 0.05, 0.95]), np.ones(3), 0.9)
     # The smallest error that at least 0.9 · 20 = 18 of 19 + 1 links do not pass is the 18th.
     assert low == pytest.approx([0.32, 0.0, 0.77])
     assert high == pytest.approx([0.68, 0.23, 1.0])
-    low, high = bounds.interval(np.array([0.5]), 0.99)
+    low, high = bounds.interval(np.array([0.5]), np.ones(1), 0.99)
     assert (low[0], high[0]) == (0.0, 1.0)
 
 
@@ -32,8 +33,8 @@ def test_bounds_cover_new_links_in_every_band(seed: int, coverage: float) -> Non
     draw = np.random.default_rng(seed)
     predicted = draw.random(8_000)
     observed = np.clip(predicted + draw.normal(size=8_000) * 0.3 * predicted, 0, 1)
-    bounds = ErrorBounds(predicted[:4_000], observed[:4_000])
-    low, high = bounds.interval(predicted[4_000:], coverage)
+    bounds = Outcomes.of(predicted[:4_000], observed[:4_000])
+    low, high = bounds.interval(predicted[4_000:], np.ones(4_000), coverage)
     inside = (low <= observed[4_000:]) & (observed[4_000:] <= high)
     for start in (0.0, 0.2, 0.4, 0.6, 0.8):
         band = (predicted[4_000:] >= start) & (predicted[4_000:] < start + 0.2)
@@ -47,7 +48,9 @@ def test_a_run_has_them_of_its_validation_facts(run: Path) -> None:
     judged = opened.judge(test.head, test.relation, test.tail, 0.8)
     inside = (judged.low <= test.confidence) & (test.confidence <= judged.high)
     assert opened.bounds_from == "validation"
-    assert np.mean(inside) == pytest.approx(0.8, abs=0.1)
+    assert np.mean(inside) > 0.7
+    assert ((judged.low <= judged.confidence) & (judged.confidence <= judged.high)).all()
+    assert np.mean(judged.high - judged.low) < 0.8
 
 
 def test_half_of_a_first_evidence_does_not_disable_a_run(run: Path, tmp_path: Path) -> None:

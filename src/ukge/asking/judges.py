@@ -1,15 +1,14 @@
-"""How facts are judged: by fitted evidence, or by the model alone, with bounds as wide as its errors on other links."""
+"""How facts are judged: by fitted evidence, or by the model alone, with bounds by what it said of other links."""
 
 from __future__ import annotations
 
 import logging
-import math
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ukge.errors import DataError
+from ukge.evaluation.distribution import Outcomes
 from ukge.evidence import Evidence
 from ukge.graph.dataset import Dataset
 from ukge.graph.negatives import negative_links
@@ -30,12 +29,6 @@ BLOCK = 20_000
 
 FEWEST = 50
 """Validation facts that bounds need."""
-
-FEWEST_IN_BAND = 20
-"""Links that a band needs for bounds of its own; a smaller one, as where a link clamps, has those of all."""
-
-BANDS = 5
-"""Bands of predicted confidence with bounds of their own, each with as many links."""
 
 
 class Judged(NamedTuple):
@@ -62,46 +55,28 @@ def judge_by_evidence(
 
 
 def judge_by_model(
-    model: Model, ids: tuple[AnyIds, AnyIds, AnyIds], bounds: ErrorBounds | None, coverage: float
+    model: Model, ids: tuple[AnyIds, AnyIds, AnyIds], outcomes: Outcomes | None, coverage: float
 ) -> Judged:
     """Judge facts by the model: it has one reading, and what it has learnt of a fact cannot be left out."""
     confidence = model.confidence(*ids).astype(np.float64)
     unknown = np.full(len(confidence), np.nan)
-    low, high = (unknown, unknown) if bounds is None else bounds.interval(confidence, coverage)
+    low, high = unknown, unknown
+    if outcomes is not None:
+        low, high = outcomes.interval(confidence, np.ones(len(confidence)), coverage)
+        low, high = np.minimum(low, confidence), np.maximum(high, confidence)
     return Judged(confidence, low, high, model.strength(*ids).astype(np.float64))
 
 
-class ErrorBounds:
-    """Split conformal prediction: within a band, an interval is as wide as the share of errors that it shall cover.
+def outcomes_of(model: Model, dataset: Dataset) -> Outcomes | None:
+    """Return what a model's predictions turned out to mean, None if its data set has too few validation facts.
 
-    A share of links like those that the errors were taken from lies within: validation facts with their confidences
-    and as many negative links, as for the bounds of evidence.
+    They are of the validation facts with their confidences and of as many negative links, as for evidence.
     """
-
-    def __init__(self, predicted: Floats, observed: Floats) -> None:
-        self._edges = np.unique(np.quantile(predicted, np.linspace(0, 1, BANDS + 1)[1:-1]))
-        band = self._bands(predicted)
-        error = np.abs(observed - predicted)
-        every = np.sort(error)
-        own = [np.sort(error[band == number]) for number in range(len(self._edges) + 1)]
-        self._errors = [errors if len(errors) >= FEWEST_IN_BAND else every for errors in own]
-
-    @classmethod
-    def of(cls, model: Model, dataset: Dataset) -> ErrorBounds | None:
-        """Return the bounds of a model, None if its data set has too few validation facts."""
-        if len(dataset.val) < FEWEST:
-            return None
-        links = concat([dataset.val, negatives_like(dataset, dataset.val)])
-        return cls(model.confidence(links.head, links.relation, links.tail).astype(np.float64), links.confidence)
-
-    def interval(self, predicted: Floats, coverage: float) -> tuple[Floats, Floats]:
-        """Return the lower and the upper bound of each predicted confidence."""
-        widths = np.array([_width(errors, coverage) for errors in self._errors])
-        width = widths[self._bands(predicted)]
-        return np.maximum(0.0, predicted - width), np.minimum(1.0, predicted + width)
-
-    def _bands(self, predicted: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        return np.searchsorted(self._edges, predicted, side="right")
+    if len(dataset.val) < FEWEST:
+        return None
+    links = concat([dataset.val, negatives_like(dataset, dataset.val)])
+    predicted = model.confidence(links.head, links.relation, links.tail).astype(np.float64)
+    return Outcomes.of(predicted, links.confidence)
 
 
 def negatives_like(dataset: Dataset, part: UncertainGraph) -> UncertainGraph:
@@ -111,9 +86,3 @@ def negatives_like(dataset: Dataset, part: UncertainGraph) -> UncertainGraph:
     except DataError as error:
         log.warning("no negative links: %s", error.what.splitlines()[0])
         return part[:0]
-
-
-def _width(errors: Floats, coverage: float) -> float:
-    """Return the error that the given share of new links does not pass; 1, that of any link, if there are too few."""
-    place = math.ceil((len(errors) + 1) * coverage)
-    return float(errors[place - 1]) if place <= len(errors) else 1.0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from ukge.asking.judges import COVERAGE, BoundsFrom, ErrorBounds, Judged, judge_by_evidence, judge_by_model
+from ukge.asking.judges import COVERAGE, BoundsFrom, Judged, judge_by_evidence, judge_by_model, outcomes_of
 from ukge.asking.rank import Answer, Everyone, ExactSearch, Query, Ranking, Searcher, Seen
 from ukge.errors import RunError
 from ukge.evidence import Evidence
@@ -27,6 +27,7 @@ from ukge.runs.learnt import Learnt
 if TYPE_CHECKING:
     from ukge.asking.answer_set import AnswerSet
     from ukge.evaluation.answer_sets import AnswerSets, Within
+    from ukge.evaluation.distribution import Outcomes
     from ukge.evidence.doubt import Doubt
     from ukge.evidence.explain import Explanation
     from ukge.evidence.features import Features
@@ -135,7 +136,7 @@ class Predictor:
         """What bounds are taken from."""
         if self.evidence is not None:
             return "evidence"
-        return "nothing" if self._error_bounds is None else "validation"
+        return "nothing" if self._outcomes is None else "validation"
 
     def judge(
         self,
@@ -154,7 +155,7 @@ class Predictor:
         """
         ids = head, relation, tail
         if self.evidence is None:
-            return judge_by_model(self.model, ids, self._error_bounds, coverage)
+            return judge_by_model(self.model, ids, self._outcomes, coverage)
         return judge_by_evidence(self.evidence, ids, coverage, assume_holds=assume_holds, count_itself=count_itself)
 
     def features(self) -> Features:
@@ -170,8 +171,8 @@ class Predictor:
         return gather(self.dataset.train, own)
 
     @cached_property
-    def _error_bounds(self) -> ErrorBounds | None:
-        return ErrorBounds.of(self.model, self.dataset)
+    def _outcomes(self) -> Outcomes | None:
+        return outcomes_of(self.model, self.dataset)
 
     def predict(self, facts: Any, *, assume_holds: bool = False, count_itself: bool = False) -> Any:
         """Return the confidence of facts, read as by `judge`: of one tuple of names a number, of a frame the frame."""

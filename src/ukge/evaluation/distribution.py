@@ -3,6 +3,11 @@
 What a prediction turns out to mean is read off links whose confidence is known and that the predictor did not learn
 from: those with a like prediction, and a like expected error where one is known, make a cell. A link that belongs to a
 cell is as likely to be anywhere among its links, so the quantiles of the cell hold the share that they promise.
+
+An interval is made of the same links. How far out an observed confidence lies in its own distribution is known of
+every link, from the others; as far as it takes to hold the promised share of them, so far the interval reaches
+(distributional conformal prediction; Chernozhukov, Wüthrich and Zhu, 2021). Where many confidences are a few round
+numbers, two quantiles hold more than their levels say, and those of lower levels do.
 """
 
 from __future__ import annotations
@@ -16,10 +21,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.evaluation.metric import Means, metric
+from ukge.graph.keys import find
 from ukge.graph.queries import AnyIds, Floats
 
-BANDS = 20
-"""Bands of like predictions at most."""
+FINE = 20
+"""Bands of like predictions that have quantiles of their own, at most."""
+
+COARSE = 5
+"""Bands of like predictions within which intervals keep their coverage, at most."""
 
 PARTS = 4
 """Parts of a band by expected error at most."""
@@ -85,18 +94,18 @@ class Outcomes:
     ) -> Floats:
         """Return the quantiles of predictions with these expected errors, a column per level.
 
-        `prior` is the share of facts among the links that are asked about: those of a cell that are facts count for
-        as much, the others for the rest. Levels below ½ are rounded down and the others up, so that an interval
-        between two of them holds at least its share.
+        Each link may have levels of its own, a row of them. `prior` is the share of facts among the links that are
+        asked about: those of a cell that are facts count for as much, the others for the rest. Levels below ½ are
+        rounded down and the others up, so that an interval between two of them holds at least its share.
         """
         wanted = np.asarray(levels, dtype=np.float64)
         own, asked = self._cell(self.predicted, self.expected), self._cell(predicted, expected)
-        found = np.empty((len(predicted), len(wanted)))
-        values = self.observed if self.form == "values" else (self.observed - self.predicted) / self.expected
-        weight = np.where(self.observed > 0.0, prior, 1.0 - prior)
+        found = np.empty((len(predicted), wanted.shape[-1]))
+        values, weight = self._values, self._weight(prior)
         for cell in np.unique(asked):
-            rows = own == cell
-            found[asked == cell] = weighted_quantiles(values[rows], weight[rows], wanted)
+            rows, theirs = own == cell, asked == cell
+            levels_there = wanted if wanted.ndim == 1 else wanted[theirs]
+            found[theirs] = weighted_quantiles(values[rows], weight[rows], levels_there)
         if self.form == "errors":
             found = predicted[:, None] + expected[:, None] * found
         return np.clip(found, 0.0, 1.0)
@@ -104,9 +113,61 @@ class Outcomes:
     def interval(
         self, predicted: Floats, expected: Floats, coverage: float, prior: float = NEUTRAL
     ) -> tuple[Floats, Floats]:
-        """Return the bounds between which the middle share of the distribution lies."""
-        low, high = self.quantiles(predicted, expected, middle(coverage), prior).T
+        """Return bounds that hold the given share of links, within each band of predictions."""
+        reach = self.reach(self.bands(self.predicted), self.bands(predicted), coverage, prior)
+        return self.between(predicted, expected, reach, prior)
+
+    def reach(
+        self, own: npt.NDArray[np.int64], asked: npt.NDArray[np.int64], coverage: float, prior: float = NEUTRAL
+    ) -> Floats:
+        """Return how far out bounds have to be to hold the given share within each category; infinite if it is unknown.
+
+        `own` are the categories of its links, `asked` those of the links that are asked about.
+        """
+        return holding(self._scores(prior), self._weight(prior), own, asked, coverage)
+
+    def between(
+        self, predicted: Floats, expected: Floats, reach: Floats, prior: float = NEUTRAL
+    ) -> tuple[Floats, Floats]:
+        """Return bounds that reach so far: the middle share of the distribution, or errors around the prediction."""
+        if self._is_of_errors(prior):
+            return np.clip(predicted - reach * expected, 0.0, 1.0), np.clip(predicted + reach * expected, 0.0, 1.0)
+        share = np.minimum(reach, 1.0)[:, None]
+        low, high = self.quantiles(predicted, expected, 0.5 + share * np.array([-0.5, 0.5]), prior).T
         return low, high
+
+    def bands(self, predicted: Floats) -> npt.NDArray[np.int64]:
+        """Return the band within which the interval of each prediction keeps its coverage."""
+        return np.searchsorted(self._coarse, predicted, side="right")
+
+    def _is_of_errors(self, prior: float) -> bool:
+        """Return whether intervals lie around predictions; with another prior the predictions are not these."""
+        return self.form == "errors" and prior == NEUTRAL
+
+    def _weight(self, prior: float) -> Floats:
+        return np.where(self.observed > 0.0, prior, 1.0 - prior)
+
+    def _scores(self, prior: float) -> Floats:
+        """Return how far out each of its links lies: its error, or the middle share that just holds its confidence.
+
+        A link has no part in the distribution that it is judged by: those of one half are judged by the other.
+        """
+        if self._is_of_errors(prior):
+            return np.abs(self.observed - self.predicted) / self.expected
+        values, weight = self._values, self._weight(prior)
+        half = np.random.default_rng(0).permutation(len(values)) % 2
+        found = np.ones(len(values))
+        cells = self._cell(self.predicted, self.expected)
+        for cell in np.unique(cells):
+            for number in range(2):
+                judged, others = (np.flatnonzero((cells == cell) & (half == each)) for each in (number, 1 - number))
+                found[judged] = _middle_share(values[others], weight[others], values[judged])
+        return found
+
+    @property
+    def _values(self) -> Floats:
+        """What is taken from the links of a cell."""
+        return self.observed if self.form == "values" else (self.observed - self.predicted) / self.expected
 
     def _cell(self, predicted: Floats, expected: Floats) -> npt.NDArray[np.int64]:
         """Return the cell of each prediction."""
@@ -119,7 +180,11 @@ class Outcomes:
 
     @cached_property
     def _edges(self) -> Floats:
-        return _edges(self.predicted, BANDS)
+        return _edges(self.predicted, FINE)
+
+    @cached_property
+    def _coarse(self) -> Floats:
+        return _edges(self.predicted, COARSE)
 
     @cached_property
     def _parts(self) -> list[Floats]:
@@ -143,11 +208,6 @@ def _edges(values: Floats, most: int) -> Floats:
     return np.array(kept, dtype=np.float64)
 
 
-def middle(coverage: float) -> tuple[float, float]:
-    """Return the two levels between which the middle share of a distribution lies."""
-    return (1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0
-
-
 def weighted_quantiles(values: Floats, weight: Floats, levels: Floats) -> Floats:
     """Return the quantiles of weighted values and one more, unknown one of mean weight; infinite where that is needed.
 
@@ -166,6 +226,37 @@ def weighted_quantiles(values: Floats, weight: Floats, levels: Floats) -> Floats
     up = np.searchsorted(heap, reached - slack, side="left") + 1
     found: Floats = ends[np.where(levels < 0.5, down, up)]
     return found
+
+
+def holding(
+    score: Floats, weight: Floats, category: npt.NDArray[np.int64], asked: npt.NDArray[np.int64], coverage: float
+) -> Floats:
+    """Return what the given share of scores of each asked category stays within; infinite where too few are known.
+
+    Of n scores with equal weights that is the ⌈coverage · (n + 1)⌉-th smallest: with one more, as likely to be anywhere
+    among them, the share still holds.
+    """
+    known = np.unique(category)
+    reach = np.full(len(known) + 1, np.inf)  # the last, at −1, is that of categories without scores
+    for number, each in enumerate(known):
+        rows = np.flatnonzero(category == each)
+        rows = rows[np.argsort(score[rows], kind="stable")]
+        heap = np.cumsum(weight[rows])
+        place = np.searchsorted(heap, coverage * (heap[-1] + weight[rows].mean()) - 1e-9 * heap[-1])
+        if place < len(rows):
+            reach[number] = score[rows[place]]
+    return reach[find(known, asked)]
+
+
+def _middle_share(values: Floats, weight: Floats, observed: Floats) -> Floats:
+    """Return the middle share of weighted values that just reaches each observed one; 1 where there are none."""
+    if not len(values):
+        return np.ones(len(observed))
+    order = np.argsort(values, kind="stable")
+    heap = np.concatenate([[0.0], np.cumsum(weight[order])])
+    below, until = (heap[np.searchsorted(values[order], observed, side=side)] / heap[-1] for side in ("left", "right"))
+    share: Floats = np.maximum(np.maximum(1.0 - 2.0 * until, 2.0 * below - 1.0), 0.0)
+    return share
 
 
 def crps(quantiles: Floats, observed: Floats) -> Floats:

@@ -90,7 +90,10 @@ class Distributions(Task):
             after = _calibrated(seen, self.val.confidence, predicted)
             outcomes = Outcomes.of(seen, self.val.confidence)
             quantiles = outcomes.quantiles(predicted, one, LEVELS)
-            bounds = [outcomes.interval(predicted, one, coverage) for coverage in COVERAGES]
+            bounds = [
+                (np.minimum(low, predicted), np.maximum(high, predicted))
+                for low, high in (outcomes.interval(predicted, one, coverage) for coverage in COVERAGES)
+            ]
         scores: list[Figure] = []
         kept: list[Figure] = []
         for part, rows in self._rows().items():

@@ -1,8 +1,8 @@
 """Bounds around predicted confidences that hold with a chosen coverage: conformal prediction.
 
-A conformal interval is as wide as the errors on facts that the trees did not see. Errors are measured in units of a
-fact's expected error, so sure predictions get narrow intervals. The Mondrian kinds keep the coverage within each
-confidence band, or within each relation, not only on average.
+Quantiles and intervals are those of facts that the trees did not see, with a like prediction and a like expected error
+(`ukge.evaluation.distribution`), so sure predictions get narrow intervals. The Mondrian kinds keep the coverage within
+each confidence band, or within each relation, not only on average.
 """
 
 from __future__ import annotations
@@ -22,16 +22,12 @@ from ukge.evaluation.distribution import NEUTRAL, Outcomes
 from ukge.evidence.binning import Binned
 from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.trees import Floats, Matrix, Trees, grow, side_by_side
-from ukge.graph.keys import find
 
 By = Literal["band", "relation", "all"]
 KINDS: tuple[By, ...] = ("band", "relation", "all")
 
-BANDS = 5
-"""Confidence bands at most, each with about as many calibration facts; facts with one prediction share a band."""
-
 FEWEST = 200
-"""Calibration facts that a band or a relation needs for bounds of its own; smaller relations share theirs."""
+"""Calibration facts that a relation needs for bounds of its own; smaller ones share theirs."""
 
 EASE = 0.01
 """Least expected error, so that facts which look certain keep some width."""
@@ -80,14 +76,18 @@ class Bounds:
         return cls(error, _expected(difficulty, columns, fold), predicted, relation, difficulty)
 
     def interval(
-        self, columns: Matrix, predicted: Floats, relation: npt.NDArray[Any], coverage: float, by: By
+        self,
+        columns: Matrix,
+        predicted: Floats,
+        relation: npt.NDArray[Any],
+        coverage: float,
+        by: By,
+        prior: float = NEUTRAL,
     ) -> tuple[Floats, Floats]:
-        """Return the lower and the upper bound of each fact's confidence."""
+        """Return the lower and the upper bound of each fact's confidence; `predicted` and `prior` as for quantiles."""
         check_bounds(coverage, by)
-        expected = self._difficulty_of(columns)
-        own = self._categories(self.predicted, self.relation, by)
-        asked = self._categories(predicted, relation, by)
-        reach = error_quantiles(np.abs(self.error) / self.expected, own, asked, coverage) * expected
+        own, asked = self._categories(self.predicted, self.relation, by), self._categories(predicted, relation, by)
+        reach = self.outcomes.reach(own, asked, coverage, prior)
         if np.isinf(reach).any():
             needed = math.ceil(1.0 / (1.0 - coverage))
             warnings.warn(
@@ -96,7 +96,7 @@ class Bounds:
                 UkgeWarning,
                 stacklevel=2,
             )
-        return np.clip(predicted - reach, 0.0, 1.0), np.clip(predicted + reach, 0.0, 1.0)
+        return self.outcomes.between(predicted, self._difficulty_of(columns), reach, prior)
 
     def quantiles(
         self, columns: Matrix, predicted: Floats, levels: Sequence[float] | Floats, prior: float = NEUTRAL
@@ -116,48 +116,13 @@ class Bounds:
     def _difficulty_of(self, columns: Matrix) -> Floats:
         return _expected(self.difficulty, columns, _lots(columns, len(self.difficulty)))
 
-    def bands(self, predicted: Floats) -> npt.NDArray[np.int64]:
-        """Return the confidence band of each prediction."""
-        return np.searchsorted(self._edges, predicted, side="right")
-
-    @cached_property
-    def _edges(self) -> Floats:
-        """The lowest prediction of every band but the first."""
-        values, count = np.unique(self.predicted, return_counts=True)
-        below = np.cumsum(count) - count
-        n, kept, last = len(self.predicted), [], 0
-        for wanted in n * np.arange(1, BANDS) / BANDS:
-            nearest = int(np.argmin(np.abs(below - wanted)))
-            if below[nearest] - last >= FEWEST and n - below[nearest] >= FEWEST:
-                kept.append(values[nearest])
-                last = int(below[nearest])
-        return np.array(kept, dtype=np.float64)
-
     def _categories(self, predicted: Floats, relation: npt.NDArray[Any], by: By) -> npt.NDArray[np.int64]:
         if by == "all":
             return np.zeros(len(predicted), dtype=np.int64)
         if by == "band":
-            return self.bands(predicted)
+            return self.outcomes.bands(predicted)
         count = np.bincount(self.relation, minlength=int(relation.max(initial=0)) + 1)
         return np.where(count[relation] >= FEWEST, relation.astype(np.int64), -1)
-
-
-def error_quantiles(
-    error: Floats, category: npt.NDArray[np.int64], asked: npt.NDArray[np.int64], coverage: float
-) -> Floats:
-    """Return what the given share of errors of each asked category stays within; infinite where too few are known.
-
-    Of n errors that is the ⌊(1 − coverage)(n + 1)⌋-th largest: with one more fact, as likely to be anywhere among them,
-    the share still holds.
-    """
-    known = np.unique(category)
-    reach = np.full(len(known) + 1, np.inf)  # the last, at −1, is that of categories without errors
-    for number, each in enumerate(known):
-        own = error[category == each]
-        rank = int((1.0 - coverage) * (len(own) + 1))
-        if rank > 0:
-            reach[number] = np.partition(own, len(own) - rank)[len(own) - rank]
-    return reach[find(known, asked)]
 
 
 def _expected(difficulty: tuple[Trees, ...], columns: Matrix, fold: npt.NDArray[np.int64]) -> Floats:

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from ukge.errors import ConfigError, RunError
 from ukge.evaluation.answer_sets import AnswerSets
-from ukge.evaluation.distribution import NEUTRAL, middle
-from ukge.evidence.bounds import Bounds, By, check_bounds
+from ukge.evaluation.distribution import NEUTRAL
+from ukge.evidence.bounds import Bounds, By
 from ukge.evidence.features import Features
 from ukge.evidence.kernels import load_compiler
 from ukge.evidence.ranking import CandidateRanker
@@ -227,18 +227,14 @@ class Evidence:
     def interval_of(
         self, columns: Matrix, relation: AnyIds, coverage: float = 0.9, *, by: By = "band", assume_holds: bool = False
     ) -> tuple[Floats, Floats]:
-        """Return the bounds of facts whose evidence is at hand.
-
-        With a prior of its own, they are the middle share of the quantiles, which are kept within facts with a like
-        prediction, whatever `by` says.
-        """
-        if assume_holds or self.prior == NEUTRAL:
-            bounds = self.bounds_if_held if assume_holds else self.bounds
-            predicted = self.regressor.predict(columns, assume_holds=assume_holds)
-            return bounds.interval(columns, predicted, relation, coverage, by)
-        check_bounds(coverage, by)
-        low, high = self.quantiles_of(columns, middle(coverage)).T
-        return low, high
+        """Return the bounds of facts whose evidence is at hand; the predicted confidence lies between them."""
+        bounds = self.bounds_if_held if assume_holds else self.bounds
+        prior = NEUTRAL if assume_holds else self.prior
+        predicted = neutral = self._parts.regressor.predict(columns, assume_holds=assume_holds)
+        if prior != NEUTRAL:
+            predicted = self.regressor.predict(columns)
+        low, high = bounds.interval(columns, neutral, relation, coverage, by, prior)
+        return np.minimum(low, predicted), np.maximum(high, predicted)
 
     def quantiles(
         self,
