@@ -22,7 +22,7 @@ from ukge.graph.partitioned import Prepared, is_prepared, open_prepared, save_pr
 from ukge.graph.uncertain import UncertainGraph
 from ukge.learning.data import rules_for
 from ukge.learning.memory import estimate, refuse_if_too_large
-from ukge.learning.tensorboard import on_request
+from ukge.learning.trackers import on_request, tracked
 from ukge.learning.train import Callback, Loop, Trained, learnable
 from ukge.learning.validation import Metric, Validation, metrics, validation_links
 from ukge.logic.ground_rules import GroundRules
@@ -99,7 +99,8 @@ def train_distributed(
         world.by_first(lambda: run.truncate_trace(progress.epoch))
         watching = [*boards, *callbacks] if world.first else []
         facts = None if own is None else own.validation
-        return Loop(config, engine, metric, keeper, watching, on_facts, progress, facts).run_to_end(), run
+        with tracked(watching, config):
+            return Loop(config, engine, metric, keeper, watching, on_facts, progress, facts).run_to_end(), run
 
 
 def _begin(job: Job, world: World) -> None:

@@ -90,7 +90,7 @@ class UKGE(EstimatorSettings):
         `callbacks` hear of every epoch, `on_facts` of the facts that an epoch has gone through.
         """
         from ukge.learning.engines import resolve  # noqa: PLC0415 — whoever asks a trained model needs nothing of training
-        from ukge.learning.tensorboard import on_request  # noqa: PLC0415
+        from ukge.learning.trackers import on_request  # noqa: PLC0415
 
         settings = self.settings
         settings = settings.replace(engine=resolve(settings))
@@ -125,7 +125,7 @@ class UKGE(EstimatorSettings):
         on_facts: Callable[[int], None] | None = None,
     ) -> Self:
         """Go on with an interrupted run, on the facts that it keeps."""
-        from ukge.learning.tensorboard import on_request  # noqa: PLC0415
+        from ukge.learning.trackers import on_request  # noqa: PLC0415
 
         Run(path).manifest()  # says if there is no run
         with alone(path):
@@ -277,12 +277,16 @@ class UKGE(EstimatorSettings):
         *,
         resume: bool = False,
     ) -> Learnt:
+        from ukge.learning.trackers import tracked  # noqa: PLC0415
         from ukge.learning.train import train  # noqa: PLC0415
         from ukge.progress.bars import watched_training  # noqa: PLC0415 — Rich takes time to load
 
         what = f"{self.model} on {dataset.name}" if run is None or not resume else f"resuming {run.path}"
         title = f"{what}: {len(dataset.train):,} facts"
-        with watched_training(watching.progress, title, watching.callbacks, watching.on_facts) as (heard, counting):
+        with (
+            watched_training(watching.progress, title, watching.callbacks, watching.on_facts) as (heard, counting),
+            tracked(heard, settings),
+        ):
             trained = train(
                 dataset.train,
                 dataset.val,
