@@ -159,7 +159,7 @@ class WandbCallback(Tracker):
         """Log one epoch."""
         if self.run is None:
             self.run = self.module.init(config=dict(self.settings), **self.about)
-        self.run.log(scalars(event), step=event.epoch)
+        self.run.log(scalars(event), step=event.epoch, commit=True)
 
     def close(self, *, failed: bool = False) -> None:
         """End the run."""
