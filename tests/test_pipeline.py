@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ukge import Predictor, fit, write
@@ -20,7 +21,7 @@ from ukge.evaluation.evaluate import measure, prepare
 from ukge.evaluation.metric import Bootstrap
 from ukge.evaluation.protocols import Settings
 from ukge.evaluation.tables import NO_MODEL
-from ukge.evidence import Evidence, EvidenceSettings
+from ukge.evidence import Evidence, EvidenceSettings, fitting
 from ukge.graph.dataset import Dataset
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
@@ -66,10 +67,13 @@ def test_a_graph_becomes_a_judged_run_and_the_same_call_goes_on(
             fit(dataset, tmp_path / "run", minutes=MINUTES)
     assert not (tmp_path / "run" / "manifest.json").exists()
     monkeypatch.setattr(tuning._Search, "_try", stop)  # no trial is begun again
+    monkeypatch.setattr(pipeline, "FEWEST_LEARNT", 200)
 
     heard: list[tuple[str, float]] = []
     found = fit(dataset, tmp_path / "run", minutes=MINUTES, tell=lambda step, share: heard.append((step, share)))
     assert found.trials
+    assert "so that the time holds, evidence learnt from 200 of 375 validation facts" in found.notes()
+    assert {errors.links for errors in Evidence.load(tmp_path / "run").errors_by_kind().values()} <= set(range(1, 201))
     shares = [share for _, share in heard]
     assert shares == sorted(shares)
     assert list(dict.fromkeys(step for step, _ in heard)) == [
@@ -87,7 +91,7 @@ def test_a_graph_becomes_a_judged_run_and_the_same_call_goes_on(
     weights = (tmp_path / "run" / "weights.safetensors").stat().st_mtime_ns
     again = fit(dataset, tmp_path / "run", minutes=MINUTES)
     assert (tmp_path / "run" / "weights.safetensors").stat().st_mtime_ns == weights
-    assert again.trials == found.trials
+    assert (again.trials, again.notes()) == (found.trials, found.notes())
     assert again.config == found.config
 
 
@@ -203,3 +207,24 @@ def test_a_large_graph_gets_fewer_epochs(dataset: Dataset, tmp_path: Path, monke
     base = search.base(0)
     assert (base.stopping.epochs, base.optimiser.lr, base.objective.l2) == (10, 0.01, 0.001)
     assert search.base(0) == base
+
+
+def test_of_a_large_graph_some_parts_teach_what_evidence_means(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known, seen = dataset.train, dict[str, Any]()
+
+    def grown(_: str, columns: Any, confidence: Any, *__: Any, **___: Any) -> None:
+        seen.update(columns=columns, confidence=confidence)
+
+    features = fitting.gather(known)
+    monkeypatch.setattr(fitting, "MOST", 150)  # a tenth of the facts, 193, are enough
+    monkeypatch.setattr(fitting, "grow", grown)
+    fitting.with_expectation(features, EvidenceSettings())
+    part = fitting.parts_of_facts(features.index, fitting.PARTS, np.random.default_rng(0))
+    asked = known[np.flatnonzero(part == 0)]
+    others = fitting.gather(known[np.flatnonzero(part != 0)])
+    own = replace(features, index=others.index, tables=others.tables).columns(asked.head, asked.relation, asked.tail)
+    assert len(seen["columns"]) == 150
+    rows = {row.tobytes() for row in np.column_stack([own, asked.confidence.astype(np.float32)])}
+    assert {row.tobytes() for row in np.column_stack([seen["columns"], seen["confidence"].astype(np.float32)])} <= rows

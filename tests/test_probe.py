@@ -70,6 +70,14 @@ def test_every_candidate_gets_the_first_rung_and_the_best_the_next(dataset: Data
     assert again.tried == found.tried
 
 
+def test_within_little_time_all_candidates_get_fewer_steps(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probing._Drawn, "seconds_of_a_step", lambda *_: 1.0)
+    # Nine pairs of 40 steps and three of 120 take 720 seconds; 360 leave half of them for each.
+    found = probe(dataset, Config().replace(**QUICK, probe="both"), None, seconds=360.0)
+    assert found is not None
+    assert [each.steps for each in found.tried] == [20] * 9 + [60] * 3
+
+
 def test_the_models_own_settings_stay_if_nothing_else_is_better(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:

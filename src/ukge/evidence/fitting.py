@@ -48,6 +48,9 @@ MOST = 200_000
 PARTS = 10
 """Parts of the known facts that an expectation learns from."""
 
+NOT_ASKED = -1
+"""The part of known facts that are evidence about others alone."""
+
 LEAVES, RATE = 63, 0.1
 """Trees of an expectation: there are many facts to learn from, so they may go far."""
 
@@ -214,9 +217,10 @@ def with_expectation(
         return features
     rng = np.random.default_rng(settings.seed)
     part = parts_of_facts(features.index, PARTS, rng)
+    part[part >= -(-MOST * PARTS // len(graph))] = NOT_ASKED  # of a large graph some parts are enough
     alone = replace(features, backbones=(), expectation=None)
     _, columns = out_of_fold_columns(alone, part, lambda share: on_share(share / 2))
-    rows = np.sort(rng.permutation(len(graph))[:MOST])
+    rows = np.sort(rng.permutation(np.flatnonzero(part != NOT_ASKED))[:MOST])
     trees = replace(settings, iterations=settings.expectation_trees, leaves=LEAVES, learning_rate=RATE)
     confidence = graph.confidence[rows]
     grown = grow("squared_error", columns[rows], confidence, trees, on_share=lambda share: on_share((1 + share) / 2))

@@ -95,19 +95,27 @@ class Probe:
 
 
 def probe(
-    dataset: Dataset, config: Config, rules: GroundRules | None, tell: Callable[[str, float], None] | None = None
+    dataset: Dataset,
+    config: Config,
+    rules: GroundRules | None,
+    tell: Callable[[str, float], None] | None = None,
+    seconds: float | None = None,
 ) -> Probe | None:
     """Try rates and values of λ, as far as `config` leaves them open; None where nothing is open or seen so soon.
 
-    `tell` hears what is tried, and the share of all that is done.
+    `tell` hears what is tried, and the share of all that is done. Where it would take more than about `seconds`, all
+    candidates get fewer steps.
     """
     rungs = rungs_of(config, dataset)
     if not rungs:
         return None
-    began, metric = time.monotonic(), config.stopping.metric
-    own, order = (config.optimiser.lr, config.objective.l2), _Drawn(dataset, config)
+    metric, own = config.stopping.metric, (config.optimiser.lr, config.objective.l2)
+    order, going = _Drawn(dataset, config), _open(config)
+    if seconds is not None:
+        share = min(1.0, seconds / (order.seconds_of_a_step(config, rules) * _total(rungs, len(going))))
+        rungs = [(max(FEWEST, int(steps * share)), left) for steps, left in rungs]
+    began = time.monotonic()
     sign = -1.0 if order.judge.higher_is_better else 1.0
-    going = _open(config)
     work = _total(rungs, len(going))
     tried: list[Candidate] = []
     for steps, left in rungs:
@@ -169,6 +177,13 @@ class _Drawn:
         """Return the facts that so many steps see."""
         seen = steps * self._batch
         return self._train if seen >= len(self._train) else self._train[np.sort(self._order[:seen])]
+
+    def seconds_of_a_step(self, config: Config, rules: GroundRules | None) -> float:
+        """Return how long a step takes here, and what is looked at after some, once all is compiled."""
+        for _ in range(2):
+            began = time.monotonic()
+            self.value(self.first(FEWEST), config, rules, FEWEST)
+        return (time.monotonic() - began) / FEWEST
 
     def value(self, facts: UncertainGraph, config: Config, rules: GroundRules | None, steps: int) -> float:
         """Return the best validation within so many steps; the worst there is where they diverge."""

@@ -24,6 +24,9 @@ from ukge.storage.files import write_atomically
 MODEL, SPACE = "ukge-rect", "fit"
 PROBE, SEARCH = "probing rate and λ", "searching settings"
 
+PROBING = 0.2
+"""Share of the search's time that the probe before it has beside it: the search looks at rate and λ too."""
+
 TRAININGS = 6
 """Whole trainings that the search shall have time for: on a large graph each has fewer epochs."""
 
@@ -84,7 +87,7 @@ class Search:
         config = probed(variant(MODEL).replace(seed=seed), ())
         config = config.replace(engine=resolve(config))
         self.steps.begin(PROBE)
-        found = probe(self.dataset, config, None, lambda _, share: self.steps.within(share))
+        found = probe(self.dataset, config, None, lambda _, share: self.steps.within(share), PROBING * self.seconds)
         config = config.replace(probe="none")
         if found is not None:
             config = config.replace(lr=found.chosen.lr, l2=found.chosen.l2)

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
+
+import numpy as np
 
 from ukge.errors import ConfigError, RunError, Wording, in_python, worded
 from ukge.evaluation.evaluate import Evaluation, evaluate, prepare
@@ -46,6 +48,9 @@ TEST = 0.08
 
 SEARCHING = 0.5
 """Share of the time that the search has; the rest is for the training, the evidence and the judgement."""
+
+LEARNT_PER_MINUTE, FEWEST_LEARNT = 4_000, 2_000
+"""Validation facts that evidence may learn from: of more than those, so many are drawn."""
 
 SENTENCES = 3
 REPORT = "report"
@@ -133,12 +138,12 @@ def fit(
                 _remove(each)
             now.write(beside["search"])
         sentences = audit(dataset).headlines()[:SENTENCES]
-        chosen = Search(dataset, beside["search"], minutes * 60 * SEARCHING, steps).choose(seed)
+        chosen = Search(dataset, beside["search"], (before or now).minutes * 60 * SEARCHING, steps).choose(seed)
         steps.begin(TRAIN)
         notes += chosen.notes
         notes += _train(dataset, path, chosen.config, reference, steps)
         steps.begin(FIT)
-        notes += _evidence(dataset, path, seed, steps)
+        notes += _evidence(dataset, path, before or now, steps)
         steps.begin(JUDGE)
         evaluation, page = _judged(path, seed, steps)
         if final:
@@ -175,16 +180,23 @@ def _train(dataset: Dataset, path: Path, config: Config, reference: str, steps: 
     return [f"{remark}; more time may help: ‹minutes=...›"] if remark else []
 
 
-def _evidence(dataset: Dataset, path: Path, seed: int, steps: Steps) -> list[str]:
-    """Fit evidence, unless it is there; return what is to be said of it."""
-    if has_evidence(path):
-        return list(Evidence.load(path).notes)
-    if len(dataset.val) < FEWEST_FACTS:
-        return [f"{len(dataset.val)} validation facts are too few for evidence: the model answers alone"]
-    settings = EvidenceSettings(seed=seed)
-    fitted = Evidence.fit([path], dataset, settings=settings, tell=lambda _, share: steps.within(share))
-    fitted.save(path)
-    return list(fitted.notes)
+def _evidence(dataset: Dataset, path: Path, now: Origin, steps: Steps) -> list[str]:
+    """Fit evidence, unless it is there; return what is to be said of it.
+
+    Its trees learn from as many validation facts as the time allows for.
+    """
+    held, most = len(dataset.val), max(FEWEST_LEARNT, round(LEARNT_PER_MINUTE * now.minutes))
+    if held < FEWEST_FACTS:
+        return [f"{held} validation facts are too few for evidence: the model answers alone"]
+    notes = []
+    if held > most:
+        drawn = np.sort(np.random.default_rng(now.seed).permutation(held)[:most])
+        dataset = replace(dataset, val=dataset.val[drawn])
+        notes.append(f"so that the time holds, evidence learnt from {most:,} of {held:,} validation facts")
+    if not has_evidence(path):
+        settings = EvidenceSettings(seed=now.seed)
+        Evidence.fit([path], dataset, settings=settings, tell=lambda _, share: steps.within(share)).save(path)
+    return [*notes, *Evidence.load(path).notes]
 
 
 def _judged(path: Path, seed: int, steps: Steps) -> tuple[Evaluation, Path | None]:
