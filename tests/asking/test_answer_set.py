@@ -8,11 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.cli.asking import answered
+from tests.evidence.conftest import SMALL
 
 from ukge.asking import Predictor
 from ukge.errors import RunError
-from ukge.evidence import Evidence
+from ukge.evaluation.answer_sets import FEWEST, WITHIN, scores_of_answers
+from ukge.evidence import Evidence, EvidenceSettings
+from ukge.evidence.ranking import HELD_OUT, held_out
 from ukge.graph.dataset import Dataset
+from ukge.graph.index import FactIndex
+from ukge.graph.queries import SIDES, Queries
+from ukge.graph.split import split
+from ukge.graph.synthetic import generate
+from ukge.graph.uncertain import concat
+from ukge.learning.estimator import UKGE
 
 
 def test_a_set_grows_with_its_coverage_and_has_no_known_answer(predictor: Predictor, dataset: Dataset) -> None:
@@ -29,16 +38,59 @@ def test_a_set_grows_with_its_coverage_and_has_no_known_answer(predictor: Predic
     assert len(predictor.answer_set(head, relation, coverage=0.95, k=3).answers) == min(3, large.size)
 
 
-def test_held_out_answers_are_in_their_sets(predictor: Predictor, dataset: Dataset) -> None:
-    assert predictor.answer_sets is not None
-    test, train = dataset.test, {fact[:3] for fact in dataset.train}
-    held = []
-    for fact in [each for each in test if each[:3] not in train][:150]:
-        query = dataset.relations.id(fact.relation)
-        scores = predictor.fitted.tail_scores(np.array([dataset.entities.id(fact.head)]), np.array([query]))[0]
-        least = predictor.answer_sets.least_score("tail", np.array([query]), 0.8)[0]
-        held.append(scores[dataset.entities.id(fact.tail)] >= least)
-    assert np.mean(held) > 0.68  # three deviations below
+def test_held_out_answers_are_in_their_sets_on_each_side_and_in_each_relation() -> None:
+    """Over a fresh world the shares are those of chance: within four deviations of so many facts."""
+    dataset = split(generate(n_entities=800, n_facts=10_000, seed=5).graph, val=0.3, test=0.3, seed=2, name="sets")
+    model = UKGE("ukge-rect", dim=8, epochs=3, batch_size=256, lr=0.01, every=3, seed=0, engine="torch").fit(dataset)
+    evidence = Evidence.fit([model], dataset, **SMALL)
+    sets, known = evidence.answer_sets, FactIndex(dataset.train)
+    assert sets is not None
+    judged = 0
+    for number, side in enumerate(SIDES):
+        found = scores_of_answers(evidence, dataset.test, known, side)
+        own = np.bincount(sets.relation[sets.side == number], minlength=known.n_relations)
+        for coverage in (0.8, 0.9):
+            for within in WITHIN:
+                groups = [slice(None)] if within == "all" else np.flatnonzero(own >= FEWEST).tolist()
+                least = sets.least_score(side, found.relation, coverage, within)
+                for group in groups:
+                    rows = found.relation == group if within == "relation" else group
+                    held = found.score[rows] >= least[rows]
+                    n = own[group].sum()
+                    deviation = np.sqrt(coverage * (1 - coverage) * (1 / n + 1 / len(held)))
+                    assert held.mean() > coverage - 4 * deviation, (side, coverage, group)
+                    assert held.mean() < coverage + 4 * deviation + 2 / n, (side, coverage, group)
+                    judged += 1
+    assert judged > 12
+
+
+def test_calibration_scores_are_those_that_answers_get(evidence: Evidence, dataset: Dataset) -> None:
+    """One entity of each query, scored alone, has the score that it has among all."""
+    facts, ranker = dataset.test, evidence.ranker
+    new = np.flatnonzero(~evidence.features.index.known(facts.head, facts.relation, facts.tail))[:200]
+    assert ranker is not None
+    ends = facts.head, facts.tail
+    for side, (given, answer) in zip(SIDES, (ends, ends[::-1]), strict=True):
+        queries = Queries.of(side, given[new], facts.relation[new])
+        level = evidence.predict_ids(facts.head[new], facts.relation[new], facts.tail[new], assume_holds=True)
+        alone = ranker.scores_of(evidence.features, queries, answer[new], level)
+        among = queries.scores(evidence)[np.arange(len(new)), answer[new]]
+        np.testing.assert_allclose(alone, among, rtol=1e-6)
+        assert 0.1 < np.mean(alone > 0) < 1.0, "some are candidates"
+
+
+def test_held_out_facts_are_drawn_one_by_one_and_hidden_from_the_ranking(dataset: Dataset) -> None:
+    settings, val = EvidenceSettings(), dataset.val
+    twice = concat([val, val])
+    for facts in (val, twice):
+        held = held_out(facts, settings)
+        assert held.sum() == len(facts) // len(val) * (len(np.unique(val.keys())) // HELD_OUT)
+    np.testing.assert_array_equal(held[: len(val)], held[len(val) :])
+    # A query with many answers has some of them held out and others not.
+    first = held[: len(val)]
+    query = np.unique(val.relation * val.n_entities + val.tail, return_inverse=True)[1]
+    count, some = np.bincount(query), np.bincount(query, first)
+    assert ((some > 0) & (some < count)).sum() > 10
 
 
 def test_the_command_tells_the_set_and_heeds_the_prior(evidence: Evidence, dataset: Dataset, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from ukge.asking.rank import Answer, Query, judged_answers
 from ukge.errors import RunError
 from ukge.evaluation.answer_sets import AnswerSets, Within
 from ukge.graph.index import FactIndex
-from ukge.graph.queries import SIDES, Queries
+from ukge.graph.queries import Queries
 
 if TYPE_CHECKING:
     from ukge.asking.predictor import Predictor
@@ -55,4 +55,4 @@ def fitted_sets(predictor: Predictor) -> AnswerSets | None:
     dataset = predictor.dataset
     if len(dataset.val) < FEWEST:
         return None
-    return AnswerSets.fit(predictor.model, dict.fromkeys(SIDES, dataset.val), FactIndex(dataset.train), FACTS)
+    return AnswerSets.fit(predictor.model, dataset.val, FactIndex(dataset.train), FACTS)

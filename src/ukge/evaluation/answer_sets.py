@@ -8,7 +8,7 @@ answers are in no set: they are known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
@@ -43,11 +43,9 @@ class AnswerSets:
     side: npt.NDArray[np.uint8]
 
     @classmethod
-    def fit(
-        cls, ranker: Ranker, facts: Mapping[Side, UncertainGraph], known: FactIndex, most: int = MOST
-    ) -> AnswerSets:
-        """Score the entities of facts that the ranker did not learn from: those given of each side, some of many."""
-        found = [scores_of_answers(ranker, facts[side], known, side, most=most) for side in SIDES]
+    def fit(cls, ranker: Ranker, facts: UncertainGraph, known: FactIndex, most: int = MOST) -> AnswerSets:
+        """Score the entities of facts that the ranker did not learn from, on each side, of some if there are many."""
+        found = [scores_of_answers(ranker, facts, known, side, most=most) for side in SIDES]
         score = np.concatenate([each.score for each in found])
         relation = np.concatenate([each.relation for each in found])
         side = np.repeat(np.arange(len(SIDES), dtype=np.uint8), [len(each.score) for each in found])

@@ -56,11 +56,15 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A metric, its value, and the interval around it (None where no bootstrap was asked for)."""
+    """A metric, its value, and the interval around it (None where no bootstrap was asked for).
+
+    A `note` says what the value is of, where that is not the same for every predictor.
+    """
 
     metric: Metric
     value: float
     interval: Interval | None = None
+    note: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figure as plain values that JSON can hold; what is not a number becomes None."""
@@ -71,6 +75,7 @@ class Figure:
             "low": plain[1],
             "high": plain[2],
             "better": "higher" if self.metric.higher_is_better else "lower",
+            **({"note": self.note} if self.note else {}),
         }
 
 

@@ -19,6 +19,7 @@ from ukge.evaluation.evaluate import Evaluation, Row
 from ukge.evaluation.metric import Figure, Metric
 from ukge.evaluation.significance import Contestant, Contrast
 from ukge.evaluation.tasks import Table
+from ukge.progress.safe_console import one_line
 
 GAP = 2
 """Characters between two columns."""
@@ -197,4 +198,6 @@ class _Grid:
         cell = Text(metric.text(figure.value), style="bold" if best else "dim" if row.trivial else "")
         if not row.trivial and half_width(figure):
             cell.append(f"\n{half_width(figure)}", style="not bold dim")
+        if figure.note:
+            cell.append("".join(f"\n{one_line(line)}" for line in figure.note.split("; ")), style="not bold dim")
         return cell

@@ -35,10 +35,16 @@ from ukge.evaluation.distribution import (
 from ukge.evaluation.metric import Bootstrap, Figure, Means, Metric, Sample, metrics_of
 from ukge.evaluation.tasks import Figures, Predictor, Table, Task
 from ukge.graph.index import FactIndex
-from ukge.graph.queries import SIDES, AnyIds, Floats, Side
+from ukge.graph.queries import AnyIds, Floats, Side
 from ukge.graph.uncertain import UncertainGraph, concat
 
 COVERAGES = (0.8, 0.9, 0.95)
+SHOWN = 0.9
+"""The coverage whose worst covered relations are named."""
+
+WORST = 3
+"""Relations that are named."""
+
 BOTH = "both"
 FACTS, NEGATIVES = "facts", "negatives"
 
@@ -128,13 +134,17 @@ class Sets(Task):
         levels = ", ".join(f"{100 * each:.0f}" for each in COVERAGES)
         query = "(h, r, ?)" if side == "tail" else "(?, r, t)"
         self.name = f"sets_{side}"
-        self.tables = (Table(self.name, f"Answer sets of {levels} % for {query}, without known answers"),)
+        self.worst = f"sets_{side}_worst"
+        self.tables = (
+            Table(self.name, f"Answer sets of {levels} % for {query}, without known answers"),
+            Table(self.worst, f"Worst covered relations for {query}, {100 * SHOWN:.0f} % kept within each relation"),
+        )
 
     def measure(self, predictor: Predictor, bootstrap: Bootstrap) -> Figures:
         """Return coverage and size, for all relations together and with the coverage kept within each."""
         sets = predictor.answer_sets if isinstance(predictor, HasAnswerSets) else None
         if sets is None:
-            sets = AnswerSets.fit(predictor, dict.fromkeys(SIDES, self.val), self.known)
+            sets = AnswerSets.fit(predictor, self.val, self.known)
         every = np.arange(self.known.n_relations)
         asked = [(coverage, within) for within in WITHIN for coverage in COVERAGES]
         least = np.stack([sets.least_score(self.side, every, *each) for each in asked], axis=1)
@@ -143,7 +153,27 @@ class Sets(Task):
         for number, (coverage, within) in enumerate(asked):
             held = found.score >= least[found.relation, number]
             figures += self._figures(held, found.size[:, number], found.relation, coverage, within, bootstrap)
-        return {self.name: tuple(figures)}
+        shown = asked.index((SHOWN, "relation"))
+        worst = self._worst(found.score >= least[found.relation, shown], found.size[:, shown], found.relation)
+        return {self.name: tuple(figures), self.worst: worst}
+
+    def _worst(self, held: npt.NDArray[np.bool_], size: Floats, relation: AnyIds) -> tuple[Figure, ...]:
+        """Return the coverage of the relations that fall short most, with their facts and how large the sets are."""
+        count = np.bincount(relation, minlength=1)
+        kept = np.bincount(relation, held, minlength=1) / np.maximum(count, 1)
+        many = np.flatnonzero(count >= FEWEST)
+        worst = many[np.argsort(kept[many], kind="stable")][:WORST].tolist()
+        figures = []
+        for place in range(WORST):
+            metric = Metric(f"worst_{place + 1}", f"{place + 1}. worst", higher_is_better=True)
+            if place >= len(worst):
+                figures.append(Figure(metric, float("nan")))
+                continue
+            sizes = size[relation == worst[place]]
+            about = f"{count[worst[place]]:,} facts; size {sizes.mean():,.0f}, median {np.median(sizes):,.0f}"
+            name = self.test.relations[worst[place]].replace(";", ",")
+            figures.append(Figure(metric, float(kept[worst[place]]), note=f"{name}; {about}"))
+        return tuple(figures)
 
     def _figures(
         self,

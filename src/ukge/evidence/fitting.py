@@ -118,7 +118,7 @@ def _fitted(features: Features, dataset: Dataset, settings: EvidenceSettings, st
     held = Bounds.fit(examples.facts, if_held, val.confidence, np.asarray(val.relation), settings)
     steps.begin(RANKING)
     ranker = fit_ranker(features, val, settings, steps.within)
-    sets = None if ranker is None else fit_answer_sets(ranker, features, val, settings, regressor)
+    sets = None if ranker is None else fit_answer_sets(ranker, features, val, settings, if_held)
     kinds = _kinds(features, blind, settings, regressor, every_predicted, {k: len(v) for k, v in by_kind.items()})
     return Parts(features, regressor, bounds, held, ranker, settings, dataset, tuple(notes), kinds, sets)
 

@@ -6,7 +6,7 @@ Candidates are what models rank high, and what the graph's own links propose.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -39,11 +39,11 @@ BENEATH = -1.0
 TIED = 1e-4
 """What the first model's order adds to a score at most: many known answers have the same confidence, 1 above all."""
 
-LEFT = 5
-"""One validation query in so many, at least, is not learnt from."""
+HELD_OUT = 5
+"""One validation fact in so many, at most, is held out from the ranking, for answer sets to be calibrated on."""
 
-SET_FACTS = 1_000
-"""Validation facts of each side that answer sets are calibrated on at most."""
+SET_FACTS = 3_000
+"""Validation facts that are held out at most."""
 
 WALKS = 20_000
 """Second steps that are looked at for one query; hubs have more than could change the answer."""
@@ -187,22 +187,46 @@ class CandidateRanker:
         """
         out = np.empty((len(queries), features.index.n_entities), dtype=np.float32)
         for block in blocks(len(queries)):
-            part = queries[block]
-            models = model_scores(features, part)
-            standing = _standing(models[0]) if models else np.zeros((len(part), features.index.n_entities))
-            found, columns = judged_candidates(features, part, models, self.top)
-            query = np.concatenate([found.query, found.known.query])
-            entity = np.concatenate([found.entity, found.known.entity])
-            score = np.concatenate([self.judge(columns, regressor), found.known.confidence])
+            found, columns, standing, tied = self._judged(features, queries[block])
+            score = self.chance(columns) * regressor.predict(columns, assume_holds=True)
             rows = out[block]
             rows[:] = BENEATH * (1.0 - standing)
-            rows[query, entity] = score + TIED * _places(query, standing[query, entity])
+            n = len(score)
+            rows[found.query, found.entity] = score + tied[:n]
+            rows[found.known.query, found.known.entity] = found.known.confidence + tied[n:]
         return out
 
-    def judge(self, columns: Matrix, regressor: ConfidenceRegressor) -> Floats:
-        """Return the expected confidence of candidates: that of an answer × the chance of being one."""
+    def scores_of(self, features: Features, queries: Queries, answer: AnyIds, level: Floats) -> Floats:
+        """Return the score that `scores` gives one entity of each query, none a known answer, given its confidence."""
+        out = np.empty(len(queries), dtype=np.float32)
+        for block in blocks(len(queries)):
+            own, rows = answer[block], out[block]
+            found, columns, standing, tied = self._judged(features, queries[block], own)
+            rows[:] = BENEATH * (1.0 - standing[np.arange(len(own)), own])
+            asked = np.flatnonzero(found.entity == own[found.query])
+            query = found.query[asked]
+            rows[query] = self.chance(columns) * level[block][query] + tied[asked]
+        return out.astype(np.float64)
+
+    def chance(self, columns: Matrix) -> Floats:
+        """Return the chance of candidates to be an answer."""
         odds = HELD_BACK * np.exp(self.trees.predict(columns))
-        return odds / (1.0 + odds) * regressor.predict(columns, assume_holds=True)
+        chance: Floats = odds / (1.0 + odds)
+        return chance
+
+    def _judged(
+        self, features: Features, queries: Queries, only: AnyIds | None = None
+    ) -> tuple[Candidates, Matrix, Floats, Floats]:
+        """Return candidates, what they are judged by, the first model's order, and what that adds to a score.
+
+        The last is of the candidates and of the known answers after them.
+        """
+        models = model_scores(features, queries)
+        standing = _standing(models[0]) if models else np.zeros((len(queries), features.index.n_entities))
+        found, columns = judged_candidates(features, queries, models, self.top, only)
+        query = np.concatenate([found.query, found.known.query])
+        entity = np.concatenate([found.entity, found.known.entity])
+        return found, columns, standing, TIED * _places(query, standing[query, entity])
 
 
 def fit_ranker(
@@ -211,10 +235,14 @@ def fit_ranker(
     settings: EvidenceSettings,
     on_share: Callable[[float], None] = lambda _: None,
 ) -> CandidateRanker | None:
-    """Fit trees to the candidates of validation queries of both sides; None without queries, or without answers."""
+    """Fit trees to the candidates of validation queries of both sides; None without queries, or without answers.
+
+    The held-out facts are as unknown to them as test facts will be, not even the answers of a query that others have.
+    """
     if settings.rank_queries == 0:
         return None
-    index = FactIndex(val)
+    learnt = val[np.flatnonzero(~held_out(val, settings))]
+    index = FactIndex(learnt)
     parts: list[Matrix] = []
     truth: list[npt.NDArray[np.bool_]] = []
     for side in SIDES:
@@ -231,62 +259,48 @@ def fit_ranker(
     if not true.any() or true.all():
         return None
     trees = grow("log_loss", every, true, settings, on_share=lambda share: on_share(0.3 + 0.7 * share))
-    return CandidateRanker(trees, settings.rank_candidates)
+    missing = np.log(len(val) / len(learnt))  # held-out facts are missing as well
+    return CandidateRanker(replace(trees, baseline=trees.baseline + missing), settings.rank_candidates)
 
 
 def learnt_queries(index: FactIndex, side: Side, settings: EvidenceSettings) -> Queries:
-    """Return the validation queries of a side that the trees learn from; a fifth at least is left to judge them by."""
+    """Return the validation queries of a side that the trees learn from."""
     given, relation = _queries(index, side)
     order = np.random.default_rng([settings.seed, SIDES.index(side)]).permutation(len(given))
-    chosen = np.sort(order[: min(settings.rank_queries, len(given) - len(given) // LEFT)])
+    chosen = np.sort(order[: settings.rank_queries])
     return Queries.of(side, given[chosen], relation[chosen])
 
 
-def fit_answer_sets(
-    ranker: CandidateRanker,
-    features: Features,
-    val: UncertainGraph,
-    settings: EvidenceSettings,
-    regressor: ConfidenceRegressor,
-) -> AnswerSets | None:
-    """Calibrate answer sets on the validation facts whose queries the trees for ranking did not see; None without any.
+def held_out(val: UncertainGraph, settings: EvidenceSettings) -> npt.NDArray[np.bool_]:
+    """Return which validation facts the trees for ranking do not see, at random; the rows of one fact stay together.
 
-    The query of a fact without a direction is one of tails, whichever of its ends is given.
+    They are drawn fact by fact, as the test facts were. Were they drawn query by query, a query with many answers would
+    be among them with all or with none, and a share of them would say little about that of other facts.
     """
-    index = FactIndex(val)
-    seen = {
-        side: index.query_keys(queries.given, queries.relation)
+    distinct, fact = np.unique(val.keys(), return_inverse=True)
+    order = np.random.default_rng([settings.seed, len(SIDES)]).permutation(len(distinct))
+    return np.isin(fact, order[: min(SET_FACTS, len(distinct) // HELD_OUT)])
+
+
+def fit_answer_sets(
+    ranker: CandidateRanker, features: Features, val: UncertainGraph, settings: EvidenceSettings, level: Floats
+) -> AnswerSets | None:
+    """Calibrate answer sets on the held-out validation facts; None without any.
+
+    `level` is how confident each validation fact is if it holds, said by trees that did not see it.
+    """
+    known = features.index.known(val.head, val.relation, val.tail)
+    rows = np.flatnonzero(held_out(val, settings) & ~known)
+    if not len(rows):
+        return None
+    ends = {"tail": (val.head[rows], val.tail[rows]), "head": (val.tail[rows], val.head[rows])}
+    relation = np.asarray(val.relation[rows], dtype=np.int32)
+    score = [
+        ranker.scores_of(features, Queries.of(side, ends[side][0], relation), ends[side][1], level[rows])
         for side in SIDES
-        for queries in (learnt_queries(index, side, settings),)
-    }
-    undirected = val.undirected_relations[val.relation]
-    from_tail = index.query_keys(val.tail, val.relation)
-    unseen: dict[Side, npt.NDArray[np.bool_]] = {
-        "tail": ~np.isin(index.query_keys(val.head, val.relation), seen["tail"]),
-        "head": ~np.where(undirected, np.isin(from_tail, seen["tail"]), np.isin(from_tail, seen["head"])),
-    }
-    asked = _Asked(ranker, features, regressor)
-    facts = {side: val[np.flatnonzero(rows)] for side, rows in unseen.items()}
-    return AnswerSets.fit(asked, facts, features.index, SET_FACTS) if any(map(len, facts.values())) else None
-
-
-@dataclass(frozen=True, eq=False)
-class _Asked:
-    """A ranker with what it judges by: scores every entity, as `Evidence` does."""
-
-    ranker: CandidateRanker
-    features: Features
-    regressor: ConfidenceRegressor
-
-    @property
-    def n_entities(self) -> int:
-        return self.features.index.n_entities
-
-    def tail_scores(self, head: AnyIds, relation: AnyIds) -> npt.NDArray[np.float32]:
-        return self.ranker.scores(self.features, Queries.of("tail", head, relation), self.regressor)
-
-    def head_scores(self, relation: AnyIds, tail: AnyIds) -> npt.NDArray[np.float32]:
-        return self.ranker.scores(self.features, Queries.of("head", tail, relation), self.regressor)
+    ]
+    side = np.repeat(np.arange(len(SIDES), dtype=np.uint8), len(rows))
+    return AnswerSets(np.concatenate(score), np.tile(relation, len(SIDES)), side)
 
 
 def _queries(index: FactIndex, side: Side) -> tuple[Places, Places]:
@@ -298,9 +312,15 @@ def _queries(index: FactIndex, side: Side) -> tuple[Places, Places]:
 
 
 def judged_candidates(
-    features: Features, queries: Queries, scores: list[npt.NDArray[np.float32]], top: int
+    features: Features,
+    queries: Queries,
+    scores: list[npt.NDArray[np.float32]],
+    top: int,
+    only: AnyIds | None = None,
 ) -> tuple[Candidates, Matrix]:
     """Return candidates, and what there is to judge them by; the scores of known answers are overwritten.
+
+    If there is `only` one entity of each query to be judged, there are no rows of the others.
 
     Beside the evidence that is how each model sees a candidate among all entities: its rank, how far its score is
     behind that of the best unknown entity, and how many deviations above the mean. The last column is the side: without
@@ -308,9 +328,11 @@ def judged_candidates(
     """
     moments = [(each.mean(axis=1), each.std(axis=1)) for each in scores]
     found = propose(features, queries, scores, top)
-    query, parts = found.query, [features.columns(*queries.facts(found.query, found.entity)), found.place]
+    rows = np.arange(len(found.query)) if only is None else np.flatnonzero(found.entity == only[found.query])
+    query, entity = found.query[rows], found.entity[rows]
+    parts = [features.columns(*queries.facts(query, entity)), found.place[rows]]
     for each, (mean, spread) in zip(scores, moments, strict=True):
-        score = each[query, found.entity]
+        score = each[query, entity]
         parts.append(
             np.stack([each.max(axis=1)[query] - score, (score - mean[query]) / (spread[query] + 1e-9)], axis=1)
         )
