@@ -111,7 +111,7 @@ def test_all_facts_are_learnt_for_use_and_the_figures_stay_those_of_the_judged_r
         assert run([*command, "--final"]) == 130
     assert not (tmp_path / "run.final" / "evidence").exists()
     learnt = (tmp_path / "run.final" / "weights.safetensors").stat().st_mtime_ns
-    capsys.readouterr()
+    assert "stopped; the same command, without --force, goes on from here" in capsys.readouterr().err
 
     assert run([*command, "--final"]) == 0
     told = " ".join(capsys.readouterr().out.split())

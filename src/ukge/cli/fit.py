@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
@@ -51,7 +53,8 @@ def fit(
 
     dataset = reading.open(data, seed=seed, leak_safe=True, undirected=undirected)
     path = out_dir or Path("runs") / dataset.name.split()[0]
-    with WorkProgress(err(), f"fitting {dataset.name}: {len(dataset.train):,} facts", quiet=quiet) as progress:
+    title = f"fitting {dataset.name}: {len(dataset.train):,} facts"
+    with _told_if_stopped(), WorkProgress(err(), title, quiet=quiet) as progress:
         found = make(
             dataset,
             path,
@@ -69,11 +72,21 @@ def fit(
         return
     console = out()
     for sentence in found.sentences:
-        console.print(sentence, soft_wrap=True, markup=False, highlight=False)
-    console.print(caption(found.evaluation), soft_wrap=True, markup=False, highlight=False)
+        console.print(sentence, markup=False, highlight=False)
+    console.print(caption(found.evaluation), markup=False, highlight=False)
     console.print(summary(found.evaluation))
     _tell_settings(found)
     _tell_next(found)
+
+
+@contextmanager
+def _told_if_stopped() -> Iterator[None]:
+    """Say to whoever stops it that nothing is lost."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        note("stopped; the same command, without --force, goes on from here")
+        raise
 
 
 def _tell_settings(found: Fitted) -> None:

@@ -130,7 +130,6 @@ def _table(result: TuneResult) -> Table:
 
 def settings_table(trials: Sequence[TrialSummary], metric: str, most: int) -> Table:
     """Return the best trials with what they tried, without how they went: narrow enough for any terminal."""
-    from ukge.learning.tuning.search_spaces import shown
     from ukge.learning.validation import metrics
 
     ordered = best_first(trials, higher_is_better=metrics.get(metric).higher_is_better)
@@ -138,10 +137,11 @@ def settings_table(trials: Sequence[TrialSummary], metric: str, most: int) -> Ta
     table = plain_table(which)
     names = list(dict.fromkeys(name for trial in trials for name in trial.settings))
     for name in (metric, *names, "state"):
-        table.add_column(name.replace("_", " "), justify="left" if name == "state" else "right")
+        table.add_column(name.replace("_", " "), justify="left" if name == "state" else "right", overflow="fold")
     for number, trial in enumerate(ordered[:most]):
         value = "" if trial.value is None else f"{trial.value:.5f}"
-        cells = (shown(trial.settings[name]) if name in trial.settings else "" for name in names)
+        tried = (trial.settings.get(name, "") for name in names)
+        cells = (f"{each:.2g}" if isinstance(each, float) else str(each) for each in tried)
         table.add_row(value, *cells, trial.state, style=None if number else "bold")
     return table
 

@@ -6,8 +6,9 @@ import importlib.util
 import math
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ukge.graph.dataset import Dataset
 from ukge.learning.engines import resolve
@@ -61,18 +62,22 @@ class Search:
         from optuna import TrialPruned  # noqa: PLC0415 — an extra
 
         done, began = self.place / DONE, time.monotonic()
-        left = NO_TIME if done.is_file() else self.seconds
         ended: list[TrialSummary] = []
 
         def hear(_: EpochEvent) -> None:
-            share = (time.monotonic() - began) / self.seconds
+            share = 1.0 - (left - (time.monotonic() - began)) / self.seconds
             self.steps.within(min(1.0, share))
             if share > 1.0 and any(trial.state == COMPLETE for trial in ended):
                 raise TrialPruned  # the time is over, and there is a best one
 
         self.steps.begin(SEARCH)
-        how: dict[str, Any] = {"space": SPACE, "timeout": left, "pruner": "halving", "directory": self.place / STUDY}
-        found = tune(self.dataset, UKGE(MODEL, config=base), on_epoch=hear, on_trial=ended.append, **how)
+        place, model = self.place / STUDY, UKGE(MODEL, config=base)
+        search = partial(tune, self.dataset, model, directory=place, space=SPACE, pruner="halving")
+        found = search(timeout=NO_TIME)  # what was tried before it was stopped
+        ended += found.trials
+        left = self.seconds - sum(trial.seconds or 0.0 for trial in found.trials)
+        if left > 0 and not done.is_file():
+            found = search(timeout=left, on_epoch=hear, on_trial=ended.append)
         write_atomically(done, b"")
         return Chosen(found.config or base, found.trials, ())
 
