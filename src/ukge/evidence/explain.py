@@ -173,7 +173,7 @@ def _shared_out(
 
 
 def _handed_on(features: Features, columns: Matrix, parts: Floats) -> Floats:
-    """Return contributions where that of the expectation is handed on to the columns which it was made of.
+    """Return contributions where those of what known facts taught are handed on to the columns which it was made of.
 
     That facts with such evidence have such a confidence is no reason, the evidence is one. Each column gets a share as
     large as the part it has in the expectation.
@@ -185,8 +185,8 @@ def _handed_on(features: Features, columns: Matrix, parts: Floats) -> Floats:
     total = own.sum(axis=1, keepdims=True)
     shares = np.divide(own, total, out=np.zeros_like(own), where=total > 0)
     found = parts.copy()
-    found[:, :at] += shares * parts[:, at : at + 1]
-    found[:, at] *= total[:, 0] == 0
+    found[:, :at] += shares * parts[:, features.learnt].sum(axis=1, keepdims=True)
+    found[:, features.learnt] *= total == 0
     return found
 
 

@@ -15,6 +15,7 @@ from ukge.evidence.pairs import pair_columns
 from ukge.evidence.paths import PathRules, inverse_steps, path_columns
 from ukge.evidence.tables import Added, Tables, expected_of_relation, group_columns
 from ukge.evidence.trees import Matrix, Trees
+from ukge.evidence.values import ABOVE, Around, KnownValues, around
 from ukge.graph.index import FactIndex
 from ukge.graph.queries import AnyIds, Places
 
@@ -57,6 +58,8 @@ class Features:
     """the category of each relation: trees know relations by it, so facts that come later must not change it"""
     expectation: Trees | None = None
     """what the graph's own evidence about a fact means for its confidence, learnt from the known facts"""
+    values: KnownValues | None = None
+    """which values the confidences of such facts take, learnt likewise; only medians need it"""
 
     @classmethod
     def of(cls, index: FactIndex, tables: Tables, rules: PathRules, backbones: tuple[Backbone, ...]) -> Features:
@@ -73,7 +76,8 @@ class Features:
         agreement = AGREEMENT if self.backbones else ()
         models = tuple(model_column(each) for each in self.backbones)
         expected = (EXPECTED,) if self.expectation is not None else ()
-        return (*GRAPH, *expected, *models, *agreement)
+        values = () if self.values is None else self.values.column_names
+        return (*GRAPH, *expected, *values, *models, *agreement)
 
     @property
     def rising(self) -> npt.NDArray[np.int8]:
@@ -84,6 +88,11 @@ class Features:
     def from_models(self) -> npt.NDArray[np.bool_]:
         """Which columns come from trained models: for facts the models were trained on these know the answer."""
         return np.array([name.startswith("model:") or name in AGREEMENT for name in self.names], dtype=np.bool_)
+
+    @property
+    def learnt(self) -> npt.NDArray[np.bool_]:
+        """Which columns were learnt from the known facts: of these facts they know the answer."""
+        return np.array([name == EXPECTED or name.startswith(ABOVE) for name in self.names], dtype=np.bool_)
 
     @cached_property
     def rule_table(self) -> npt.NDArray[np.int32]:
@@ -99,6 +108,10 @@ class Features:
     def rows_of_relation(self) -> npt.NDArray[np.int64]:
         """How many rows of the index each relation has: without a direction, each fact from both its ends."""
         return np.bincount(self.index.relation, minlength=self.index.n_relations)
+
+    @cached_property
+    def _around(self) -> Around | None:
+        return None if self.values is None else around(self.index, self.values.found.cells, names=self.values.names)
 
     @cached_property
     def _added(self) -> Added:
@@ -135,6 +148,9 @@ class Features:
         path_columns(index, self.rules, self.rule_table, self.inverse_step, asked, part(len(paths.NAMES)))
         if self.expectation is not None:
             part(1)[:, 0] = self.expectation.predict(out[:, : len(GRAPH)])
+        if self.values is not None and self._around is not None:
+            known = self.values.columns(out[:, : len(GRAPH)], self._around.columns(asked))
+            part(known.shape[1])[:] = known
         beliefs = part(len(self.backbones))
         for number, backbone in enumerate(self.backbones):
             beliefs[:, number] = backbone.belief(asked.head, asked.relation, asked.tail)

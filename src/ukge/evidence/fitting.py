@@ -16,17 +16,21 @@ import numpy.typing as npt
 
 from ukge.errors import ConfigError, DataError
 from ukge.evidence.backbones import Backbone, Models, backbones_of
+from ukge.evidence.binning import Binned
 from ukge.evidence.bounds import Bounds
-from ukge.evidence.features import EXPECTED, Features
+from ukge.evidence.cells import Cells
+from ukge.evidence.features import Features
 from ukge.evidence.kernels import load_compiler
 from ukge.evidence.kinds import KindErrors, errors_by_kind, kinds_left_out
+from ukge.evidence.lookup import FactBatch
 from ukge.evidence.paths import PathRules
 from ukge.evidence.ranking import fit_answer_sets, fit_ranker
 from ukge.evidence.regressor import ConfidenceRegressor, Examples, fit_regressor, joined
 from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.storage import Parts, StoredParts
 from ukge.evidence.tables import Tables
-from ukge.evidence.trees import Floats, Matrix, grow
+from ukge.evidence.trees import Floats, Matrix, grow, side_by_side
+from ukge.evidence.values import CellTrees, KnownValues, around, cell_fits
 from ukge.graph.dataset import Dataset
 from ukge.graph.index import FactIndex
 from ukge.graph.keys import contains
@@ -36,7 +40,7 @@ from ukge.logic.engine import using
 from ukge.logic.mining import MiningSettings, mine
 from ukge.progress.steps import Steps, Tell
 
-GATHERING = frozenset({"strong", "min_hit_ratio", "expectation_trees"})
+GATHERING = frozenset({"strong", "min_hit_ratio", "expectation_trees", "names"})
 """Settings that decide what evidence is gathered, not what trees make of it."""
 
 FEWEST_FACTS = 50
@@ -53,6 +57,9 @@ NOT_ASKED = -1
 
 LEAVES, RATE = 63, 0.1
 """Trees of an expectation: there are many facts to learn from, so they may go far."""
+
+VALUE_TREES = 0.6
+"""Trees that learn the values of confidences, for each of the expectation: more of them say no more."""
 
 GATHER, LEARN, HEAD, BOUNDS, RANKING = (
     "mining rules and gathering evidence",
@@ -101,9 +108,11 @@ def _fitted(features: Features, dataset: Dataset, settings: EvidenceSettings, st
     blind = _blind(dataset)
     val = blind.val
     steps.begin(HEAD)
+    features = _for_error(features, settings, lambda share: steps.within(share / 2))
     examples, by_kind, notes = _examples(features, blind, settings)
     negatives = concat(list(by_kind.values()))
-    regressor, unseen = fit_regressor(examples, features.rising, settings, steps.within)
+    cells = None if features.values is None else features.values.found.cells
+    regressor, unseen = fit_regressor(examples, features.rising, settings, steps.within, cells)
     steps.begin(BOUNDS)
     rows = np.random.default_rng(settings.seed).permutation(len(negatives))[: len(val)]
     every = np.concatenate([examples.facts, examples.negatives[rows]])
@@ -177,25 +186,35 @@ def gather(
 
 
 def out_of_fold_columns(
-    features: Features, part: npt.NDArray[np.int64], on_share: Callable[[float], None] = lambda _: None
+    features: Features,
+    part: npt.NDArray[np.int64],
+    on_share: Callable[[float], None] = lambda _: None,
+    more: Callable[[FactIndex, UncertainGraph], Matrix] | None = None,
 ) -> tuple[list[str], Matrix]:
     """Return the evidence of the other parts about every known fact, and the names of its columns.
 
-    What models believe, and an expectation, is left out: they have learnt from the facts they would speak of.
+    What models believe, and what was learnt from the known facts, is left out: they know the facts they would speak of.
+    `more` gives further columns, without names, from the index of the other parts and the facts that are asked about.
     """
     graph = features.index.graph
-    names = [name for name in features.names if not name.startswith("model:") and name != EXPECTED]
-    found = np.empty((len(graph), len(names)), dtype=np.float32)
+    features = replace(features, expectation=None, values=None)
+    names = [name for name in features.names if not name.startswith("model:")]
+    asked = [features.names.index(name) for name in names]
+    found: Matrix | None = None
     with using("duckdb") as engine:
         parts = int(part.max(initial=0)) + 1
         for number in range(parts):
             held = part == number
             others, own = FactIndex(graph[np.flatnonzero(~held)]), graph[np.flatnonzero(held)]
-            blind = replace(features, index=others, tables=Tables.of(others, engine), expectation=None)
-            asked = [blind.names.index(name) for name in names]
-            found[held] = blind.columns(own.head, own.relation, own.tail)[:, asked]
+            blind = replace(features, index=others, tables=Tables.of(others, engine))
+            columns = blind.columns(own.head, own.relation, own.tail)[:, asked]
+            if more is not None:
+                columns = np.concatenate([columns, more(others, own)], axis=1)
+            if found is None:
+                found = np.empty((len(graph), columns.shape[1]), dtype=np.float32)
+            found[held] = columns
             on_share((number + 1) / parts)
-    return names, found
+    return names, np.empty((0, len(names)), dtype=np.float32) if found is None else found
 
 
 def parts_of_facts(index: FactIndex, parts: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
@@ -225,6 +244,38 @@ def with_expectation(
     confidence = graph.confidence[rows]
     grown = grow("squared_error", columns[rows], confidence, trees, on_share=lambda share: on_share((1 + share) / 2))
     return replace(features, expectation=grown)
+
+
+def _for_error(features: Features, settings: EvidenceSettings, on_share: Callable[[float], None]) -> Features:
+    """Return evidence with what the error needs: only medians need the values that confidences take."""
+    if settings.error == "squared":
+        return features if features.values is None else replace(features, values=None)
+    return features if features.values is not None else with_values(features, settings, on_share)
+
+
+def with_values(
+    features: Features, settings: EvidenceSettings, on_share: Callable[[float], None] = lambda _: None
+) -> Features:
+    """Return evidence with columns that say which values the confidences of known facts with such evidence take."""
+    graph = features.index.graph
+    cells = Cells.of(graph.confidence) if len(graph) else None
+    if settings.expectation_trees == 0 or len(graph) < PARTS or cells is None or len(cells) < 2:
+        return features
+    rng = np.random.default_rng(settings.seed)
+    part = parts_of_facts(features.index, PARTS, rng)
+    alone = replace(features, backbones=(), expectation=None, values=None)
+    beside = around(features.index, cells, names=settings.names)
+
+    def more(index: FactIndex, facts: UncertainGraph) -> Matrix:
+        return beside.knowing(index, cells).columns(FactBatch.of(facts.head, facts.relation, facts.tail))
+
+    _, columns = out_of_fold_columns(alone, part, lambda share: on_share(share / 3), more)
+    rows = np.sort(rng.permutation(len(graph))[:MOST])
+    iterations = max(1, round(VALUE_TREES * settings.expectation_trees))
+    trees = replace(settings, iterations=iterations, leaves=LEAVES, learning_rate=RATE)
+    fits = cell_fits(cells, Binned.of(columns[rows]), graph.confidence[rows], trees)
+    grown = side_by_side(fits, lambda share: on_share((1 + 2 * share) / 3))
+    return replace(features, values=KnownValues(CellTrees(cells, tuple(grown)), settings.names))
 
 
 def mixed_negatives(dataset: Dataset, settings: EvidenceSettings) -> tuple[UncertainGraph, list[str]]:

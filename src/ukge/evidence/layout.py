@@ -18,6 +18,7 @@ from ukge.errors import RunError
 from ukge.evaluation.answer_sets import AnswerSets
 from ukge.evidence.backbones import AGREEMENT
 from ukge.evidence.bounds import Bounds
+from ukge.evidence.cells import STEPS, Cells
 from ukge.evidence.features import GRAPH, MOST_CATEGORIES
 from ukge.evidence.growing import SET
 from ukge.evidence.paths import PathRules
@@ -26,6 +27,7 @@ from ukge.evidence.regressor import Calibration, ConfidenceRegressor
 from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.tables import IMPLIED, Groups, Implications, Tables
 from ukge.evidence.trees import Trees
+from ukge.evidence.values import Around, CellTrees, KnownValues
 from ukge.logic.weights import Prior
 from ukge.storage.arrays import Arrays, Expected, checked
 
@@ -69,7 +71,12 @@ class Layout:
     def n_columns(self) -> int:
         """How many columns the evidence about a fact has."""
         agreement = len(AGREEMENT) if self.n_models else 0
-        return len(GRAPH) + self.has_expectation + self.n_models + agreement
+        return len(GRAPH) + self.has_expectation + self.n_questions + self.n_models + agreement
+
+    @property
+    def n_questions(self) -> int:
+        """How many questions about the values of confidences the known facts answer."""
+        return len(self.arrays["values.cells.edge"]) if "values.cells.edge" in self.arrays else 0
 
     def tables(self) -> Tables:
         """Return the sums over the known facts."""
@@ -98,11 +105,23 @@ class Layout:
         """Return what the graph's own evidence means for a confidence, if that was learnt."""
         return self._trees("expectation", len(GRAPH)) if self.has_expectation else None
 
+    def values(self) -> KnownValues | None:
+        """Return which values the confidences of known facts take, if that was learnt."""
+        if "values.cells.edge" not in self.arrays:
+            return None
+        cells, names = self._cells("values.cells"), self.settings.names
+        return KnownValues(self._cell_trees("values", cells, len(GRAPH) + Around.width(cells, names=names)), names)
+
     def regressor(self) -> ConfidenceRegressor:
         """Return what makes a confidence of evidence."""
-        trees = [self._trees(f"head.{name}", self.n_columns) for name in ("holds", "level")]
+        holds = self._trees("head.holds", self.n_columns)
+        level: Trees | CellTrees
+        if "head.level.cells.edge" in self.arrays:
+            level = self._cell_trees("head.level", self._cells("head.level.cells"), self.n_columns)
+        else:
+            level = self._trees("head.level", self.n_columns)
         chance, if_held, overall = (self._calibration(f"head.{name}") for name in ("chance", "if_held", "overall"))
-        return ConfidenceRegressor(self.settings.error, trees[0], trees[1], chance, if_held, overall)
+        return ConfidenceRegressor(self.settings.error, holds, level, chance, if_held, overall)
 
     def bounds(self, number: int) -> Bounds:
         """Return the bounds of any fact (0), or of facts that are taken to hold (1)."""
@@ -141,6 +160,22 @@ class Layout:
         if not len(found.x):
             raise self._refused(f"'{name}.x' is empty")
         return found
+
+    def _cells(self, name: str) -> Cells:
+        """Return cells of confidence that fit together: each ends below the edge to the next one."""
+        expected = {
+            "edge": Expected("float64", ("edges",), 0, 1, rising=True),
+            "quantile": Expected("float64", ("cells", STEPS + 1), 0, 1),
+            "share": Expected("float64", ("cells",), 0, 1),
+        }
+        found = Cells(**self._read(name, expected))
+        if not len(found.edge) or len(found.edge) + 1 != len(found):
+            raise self._refused(f"'{name}.edge' does not part {len(found)} cells")
+        return found
+
+    def _cell_trees(self, name: str, cells: Cells, columns: int) -> CellTrees:
+        numbers = range(len(cells.questions))
+        return CellTrees(cells, tuple(self._trees(f"{name}.trees.{number}", columns) for number in numbers))
 
     def _trees(self, name: str, columns: int) -> Trees:
         expected = {

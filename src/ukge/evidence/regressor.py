@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,9 +12,11 @@ import numpy.typing as npt
 from ukge.errors import ConfigError, DataError
 from ukge.evaluation.distribution import NEUTRAL
 from ukge.evidence.binning import Binned
+from ukge.evidence.cells import Cells
 from ukge.evidence.settings import Error, EvidenceSettings
 from ukge.evidence.shap import contributions, expected_value
 from ukge.evidence.trees import Floats, Loss, Matrix, Trees, grow, side_by_side
+from ukge.evidence.values import CellTrees, cell_fits
 
 if TYPE_CHECKING:
     from ukge.evidence.evidence import Evidence
@@ -25,6 +27,9 @@ RISE = 1e-4
 
 FAR = 10.0
 """How far beyond the predictions that it was fitted to the line goes on rising, in spans of these."""
+
+CELL_TREES, CELL_LEAVES = 0.3, 15
+"""Trees for each question about cells, for each of the settings', and their leaves: what known facts say is at hand."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,13 +118,13 @@ class ConfidenceRegressor:
     """P(holds) and the confidence if so, joined as the error asks, and calibrated.
 
     With the squared error the prediction is their product, the mean. With the absolute error it is the median: 0 where
-    the fact more likely does not hold. `if_held` calibrates the confidence of facts that are taken to hold, `overall`
-    that of any.
+    the fact more likely does not hold. The level may be told by trees for cells of confidence then. `if_held`
+    calibrates the confidence of facts that are taken to hold, `overall` that of any.
     """
 
     error: Error
     holds: Trees
-    level: Trees
+    level: Trees | CellTrees
     chance: Calibration
     if_held: Calibration
     overall: Calibration
@@ -149,11 +154,11 @@ class ConfidenceRegressor:
         The trees' own values are Shapley values. Where predictions are multiplied, clipped and calibrated, a change is
         handed on in proportion, half of a product's change along each way to it.
         """
-        level = _Quantity(self.level, columns).through(lambda raw: np.clip(raw, 0.0, 1.0))
+        level = _level(self.level, columns).through(lambda raw: np.clip(raw, 0.0, 1.0))
         if assume_holds:
             found = level.through(self.if_held)
         else:
-            chance = _Quantity(self.holds, columns).through(lambda raw: self._certain(self.chance(raw)))
+            chance = _Quantity.of(self.holds, columns).through(lambda raw: self._certain(self.chance(raw)))
             if self.error == "absolute":
                 chance = chance.through(lambda p: (p > 0.5).astype(np.float64))
             found = chance.times(level).through(self.overall)
@@ -163,14 +168,16 @@ class ConfidenceRegressor:
 class _Quantity:
     """Numbers with the columns' parts in them: now − base = the sum of the parts, for every row."""
 
-    def __init__(self, trees: Trees, columns: Matrix) -> None:
-        self.now = trees.predict(columns)
-        self.base = expected_value(trees)
-        self.parts = contributions(trees, columns)
+    def __init__(self, now: Floats, base: float, parts: Floats) -> None:
+        self.now, self.base, self.parts = now, base, parts
+
+    @classmethod
+    def of(cls, trees: Trees, columns: Matrix) -> _Quantity:
+        return cls(trees.predict(columns), expected_value(trees), contributions(trees, columns))
 
     def through(self, change: Callable[[Floats], Floats]) -> _Quantity:
         base = float(change(np.array([self.base]))[0])
-        return self._moved(change(self.now), base, self.now - self.base)
+        return self.moved(change(self.now), base, self.now - self.base)
 
     def times(self, other: _Quantity) -> _Quantity:
         self.parts = self.parts * (other.now + other.base)[:, None] / 2
@@ -178,7 +185,7 @@ class _Quantity:
         self.now, self.base = self.now * other.now, self.base * other.base
         return self
 
-    def _moved(self, now: Floats, base: float, before: Floats) -> _Quantity:
+    def moved(self, now: Floats, base: float, before: Floats) -> _Quantity:
         with np.errstate(divide="ignore", invalid="ignore"):
             rate = np.where(np.abs(before) > 1e-12, (now - base) / before, 0.0)
         parts = self.parts * rate[:, None]
@@ -186,6 +193,31 @@ class _Quantity:
         parts += ((now - base - parts.sum(axis=1)) / parts.shape[1])[:, None]
         self.now, self.base, self.parts = now, base, parts
         return self
+
+
+def _level(level: Trees | CellTrees, columns: Matrix) -> _Quantity:
+    """Return the confidence if a fact holds, with the columns' parts in it.
+
+    The questions about cells are answered one after the other, from what is said without evidence to what is said with
+    it. What each answer does to the mean is handed on to the columns, and then the mean is to the median.
+    """
+    if isinstance(level, Trees):
+        return _Quantity.of(level, columns)
+    cells, answers = level.cells, [_Quantity.of(each, columns) for each in level.trees]
+    odds = np.tile([each.base for each in answers], (len(columns), 1))
+    unasked = cells.chances(odds[:1] if len(odds) else np.array([[each.base for each in answers]]))
+    base = float(cells.mean(unasked)[0])
+    mean, parts = np.full(len(columns), base), np.zeros(columns.shape)
+    for number, each in enumerate(answers):
+        odds[:, number] = each.now
+        after = cells.mean(cells.chances(odds))
+        moved = after - mean
+        gone = each.now - each.base
+        rate = np.divide(moved, gone, out=np.zeros_like(gone), where=np.abs(gone) > 1e-12)
+        parts += each.parts * rate[:, None]
+        mean = after
+    found = _Quantity(mean, base, parts)
+    return found.moved(cells.median(cells.chances(odds)), float(cells.median(unasked)[0]), mean - base)
 
 
 def joined(error: Error, chance: Floats, level: Floats) -> Floats:
@@ -198,23 +230,29 @@ def fit_regressor(
     rising: npt.NDArray[np.int8],
     settings: EvidenceSettings,
     on_share: Callable[[float], None] = lambda _: None,
+    cells: Cells | None = None,
 ) -> tuple[ConfidenceRegressor, Reading]:
     """Fit trees to all examples, calibrated on folds that trees fitted to the other folds predicted.
 
-    Also returns these predictions, which bounds are made of.
+    Also returns these predictions, which bounds are made of. With cells, the confidence of a fact that holds is told by
+    trees for them, if those err less on the folds.
     """
     n, m = len(examples.facts), len(examples.negatives)
     rng = np.random.default_rng(settings.seed)
     fold, negative_fold = rng.permutation(n) % settings.folds, rng.permutation(m) % settings.folds
     every, binned = np.arange(n + m), BinnedExamples.of(examples)
     parts = [np.concatenate([fold != number, negative_fold != number]) for number in range(settings.folds)]
-    jobs = [job for seen in (*parts, every >= 0) for job in binned.fits(np.flatnonzero(seen), rising, settings)]
-    grown = side_by_side(jobs, on_share)
-    holds, level = np.empty(n + m), np.empty(n + m)
-    for seen, does_hold, how_sure in zip(parts, grown[0:-2:2], grown[1:-2:2], strict=True):
+    jobs = [binned.fits(np.flatnonzero(seen), rising, settings, cells) for seen in (*parts, every >= 0)]
+    grown = side_by_side([job for each in jobs for job in each], on_share)
+    heads = [_heads(grown[at : at + len(jobs[0])], cells) for at in range(0, len(grown), len(jobs[0]))]
+    holds, levels = np.empty(n + m), [np.empty(n + m) for _ in heads[0][1]]
+    for seen, (does_hold, how_sure) in zip(parts, heads[:-1], strict=True):
         asked = examples.columns[~seen]
         holds[~seen] = does_hold.predict(asked)
-        level[~seen] = np.clip(how_sure.predict(asked), 0.0, 1.0)
+        for level, each in zip(levels, how_sure, strict=True):
+            level[~seen] = np.clip(each.predict(asked), 0.0, 1.0)
+    best = int(np.argmin([np.abs(each[:n] - examples.confidence).sum() for each in levels]))
+    level = levels[best]
     weight, confidence = examples.weight, examples.with_negatives(examples.confidence)
     chance = Calibration.fit(holds, examples.with_negatives(np.ones(n)), weight)
     probable = joined(settings.error, chance(holds), level)
@@ -223,8 +261,15 @@ def fit_regressor(
         overall = Calibration.fit(probable, confidence, weight)
     else:  # isotonic regression gives means, which would undo the medians
         if_held = overall = Calibration(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
-    head = ConfidenceRegressor(settings.error, grown[-2], grown[-1], chance, if_held, overall)
+    does_hold, how_sure = heads[-1]
+    head = ConfidenceRegressor(settings.error, does_hold, how_sure[best], chance, if_held, overall)
     return head, Reading(chance(holds), level)
+
+
+def _heads(grown: Sequence[Trees], cells: Cells | None) -> tuple[Trees, list[Trees | CellTrees]]:
+    """Return the trees of one fit: whether a fact holds, and what may say how confident it is then."""
+    holds, level, *of_cells = grown
+    return holds, [level] if cells is None else [level, CellTrees(cells, tuple(of_cells))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,18 +286,28 @@ class BinnedExamples:
         return cls(examples, Binned.of(examples.columns), Binned.of(examples.facts))
 
     def fits(
-        self, seen: npt.NDArray[np.intp], rising: npt.NDArray[np.int8], settings: EvidenceSettings
-    ) -> tuple[Callable[[], Trees], Callable[[], Trees]]:
-        """Return two fits to some of the examples: whether a fact holds, and how confident it is then."""
+        self,
+        seen: npt.NDArray[np.intp],
+        rising: npt.NDArray[np.int8],
+        settings: EvidenceSettings,
+        cells: Cells | None,
+    ) -> list[Callable[[], Trees]]:
+        """Return fits to some of the examples: whether a fact holds, how confident it is then, and in which cell."""
         n = len(self.examples.facts)
         facts, negatives = seen[seen < n], seen[seen >= n] - n
         some = self.examples.pick(facts, negatives)
         truth = some.with_negatives(np.ones(len(facts)))
         loss: Loss = "squared_error" if settings.error == "squared" else "absolute_error"
-        return (
+        own = self.facts.pick(facts)
+        found: list[Callable[[], Trees]] = [
             lambda: grow("log_loss", self.every.pick(seen), truth, settings, weight=some.weight, rising=rising),
-            lambda: grow(loss, self.facts.pick(facts), some.confidence, settings, rising=rising),
-        )
+            lambda: grow(loss, own, some.confidence, settings, rising=rising),
+        ]
+        if cells is None:
+            return found
+        iterations = max(1, round(CELL_TREES * settings.iterations))
+        trees = replace(settings, iterations=iterations, leaves=min(settings.leaves, CELL_LEAVES))
+        return found + cell_fits(cells, own, some.confidence, trees, rising)
 
 
 def _sigmoid(raw: Floats) -> Floats:

@@ -59,6 +59,7 @@ class Changes(RegressorChanges, total=False):
     """Settings of the gathering and of the trees, as keywords."""
 
     expectation_trees: int
+    names: bool
     strong: float
     min_hit_ratio: float
 
@@ -81,6 +82,8 @@ class EvidenceSettings:
     """trees of each part"""
     expectation_trees: int = 200
     """trees that learn from the known facts what their evidence means; 0 for none"""
+    names: bool = True
+    """let names count: where the absolute error is to be small, trees learn from how those of known facts are spelt"""
     learning_rate: float = 0.08
     """how far each tree goes"""
     leaves: int = 31

@@ -104,6 +104,7 @@ def _write(home: Path, folder: Path, parts: Parts | StoredParts) -> None:
         "head": parts.regressor,
         "bounds": (parts.bounds, parts.bounds_if_held),
         "expectation": features.expectation,
+        "values": None if features.values is None else features.values.found,
         "ranking": None if ranker is None else ranker.trees,
         "sets": parts.answer_sets,
     }
@@ -257,7 +258,8 @@ class StoredParts:
             for each in told.models
         )
         rules = layout.rules(Prior(*told.prior), told.strong)
-        return Features(FactIndex(graph), layout.tables(), rules, backbones, layout.category(), layout.expectation())
+        learnt = layout.expectation(), layout.values()
+        return Features(FactIndex(graph), layout.tables(), rules, backbones, layout.category(), *learnt)
 
     def _weights(self, model: ModelNote) -> Parameters:
         """Map a model's weights, and check that they fit its scorer and the names."""
