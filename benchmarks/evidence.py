@@ -76,7 +76,7 @@ def _target(title: str, most: bool, asked: Sequence[float], published: Sequence[
 
 TARGETS = {
     "positives_mse": _target("positives MSE", True, (0.024, 0.0055, 0.0009), (0.031, 0.009, 0.0032)),
-    "positives_mae": _target("positives MAE", True, (0.105, 0.029, 0.0107), (0.090, 0.041, 0.0216)),
+    "positives_mae": _target("positives MAE", True, (0.0898, 0.029, 0.0107), (0.090, 0.041, 0.0216)),
     "paper_mse": _target("paper MSE ×100", True, (7.0, 1.9, 0.75), (7.49, 2.01, 0.95)),
     "paper_mae": _target("paper MAE ×100", True, (18.0, 4.5, 3.0), (19.88, 6.89, 3.79)),
     "ndcg": _target("paper nDCG linear", False, (0.83, 0.97, 0.98), (0.801, 0.966, 0.970)),

@@ -108,11 +108,14 @@ def _fitted(features: Features, dataset: Dataset, settings: EvidenceSettings, st
     blind = _blind(dataset)
     val = blind.val
     steps.begin(HEAD)
-    features = _for_error(features, settings, lambda share: steps.within(share / 2))
+    before = 0.0 if settings.error == "squared" else 0.5
+    features = _for_error(features, settings, lambda share: steps.within(before * share))
     examples, by_kind, notes = _examples(features, blind, settings)
     negatives = concat(list(by_kind.values()))
     cells = None if features.values is None else features.values.found.cells
-    regressor, unseen = fit_regressor(examples, features.rising, settings, steps.within, cells)
+    regressor, unseen = fit_regressor(
+        examples, features.rising, settings, lambda share: steps.within(before + (1 - before) * share), cells
+    )
     steps.begin(BOUNDS)
     rows = np.random.default_rng(settings.seed).permutation(len(negatives))[: len(val)]
     every = np.concatenate([examples.facts, examples.negatives[rows]])
