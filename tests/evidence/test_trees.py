@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
+from ukge.evidence.binning import BINS, Binned
 from ukge.evidence.growing import FEWEST_IN_LEAF, L2
 from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.shap import contributions, expected_value
@@ -68,6 +69,33 @@ def test_trees_are_those_of_scikit_learn(loss: Loss, rising: npt.NDArray[np.int8
         expected = model.decision_function(asked) if loss == "log_loss" else model.predict(asked)
         np.testing.assert_allclose(trees.predict(asked), expected, rtol=0, atol=1e-5)
     assert np.ptp(trees.predict(seen)) > 0.5
+
+
+@pytest.mark.parametrize("leaves", [2, 3, 4])
+@pytest.mark.parametrize("rows", [300, 1_000])
+def test_small_trees_over_the_same_bins_are_those_of_scikit_learn(leaves: int, rows: int) -> None:
+    """Of rounded values there are few, so the bins are the same, and so is all that follows from them."""
+    settings = EvidenceSettings(iterations=4, leaves=leaves)
+    for seed in range(3):
+        seen = np.round(columns(rows, seed), 1)
+        expected = scikit_learns("squared_error", settings).fit(seen, target_of(seen)).predict(seen)
+        found = grow("squared_error", seen, target_of(seen), settings).predict(seen)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)  # their slopes have 24 bits
+
+
+def test_bins_differ_from_scikit_learns_only_where_a_quantile_falls_between_two_values() -> None:
+    """A third of 831 values are 277: the limit is halfway to the next; rounding makes it one of the two for NumPy.
+
+    Small trees over such columns differ visibly: a row more or less goes left.
+    """
+    known = np.sort(np.random.default_rng(0).normal(size=831)).astype(np.float32)
+    (_, limits) = Binned.of(np.stack([np.zeros_like(known), known], axis=1)).limits
+    theirs = np.percentile(
+        known.astype(np.float64), np.linspace(0, 100, BINS + 1)[1:-1], method="averaged_inverted_cdf"
+    )
+    differing = np.flatnonzero(np.abs(limits - theirs) > 1e-12)
+    assert set(differing) <= {BINS // 3 - 1, 2 * BINS // 3 - 1}
+    assert limits[BINS // 3 - 1] == (np.float64(known[276]) + np.float64(known[277])) / 2
 
 
 def test_values_at_thresholds_go_the_same_way() -> None:
