@@ -25,6 +25,7 @@ from ukge.evaluation.confidence import calibration_sample
 from ukge.evaluation.evaluate import measure, prepare
 from ukge.evaluation.metric import Bootstrap
 from ukge.evaluation.protocols import Settings
+from ukge.evaluation.uncertainty import BOTH, COVERAGES, FACTS, NEGATIVES
 from ukge.evidence import Evidence, EvidenceSettings
 from ukge.evidence.backbones import backbones_of
 from ukge.evidence.features import Features
@@ -34,6 +35,7 @@ from ukge.evidence.regressor import ConfidenceRegressor, Examples, fit_regressor
 from ukge.graph.catalogue import open_dataset
 from ukge.graph.dataset import Dataset
 from ukge.graph.negatives import SHARES, negative_links
+from ukge.graph.queries import SIDES
 from ukge.graph.split import split
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.learning.estimator import UKGE
@@ -112,11 +114,39 @@ def show_kinds(name: str, found: dict[str, dict[str, float]]) -> None:
     print(f"some kind must have at least {mean / own:.2f}", flush=True)
 
 
-def show_uncertainty(name: str, found: dict[str, dict[str, float]]) -> None:
-    """Print the second table of a graph."""
-    print(f"\n| {name} | {' | '.join(found)} |\n|---|{'---|' * len(found)}")
-    for metric in next(iter(found.values())):
-        print(f"| {metric} | {' | '.join(f'{each[metric]:.4f}' for each in found.values())} |")
+def show_uncertainty(measured: dict[str, dict[str, dict[str, float]]]) -> None:
+    """Print the second table: what was measured of each graph, of its model and of its evidence."""
+    names = [f"{graph}, {judge}" for graph, found in measured.items() for judge in found]
+    every = [each for found in measured.values() for each in found.values()]
+    print(f"\n| | {' | '.join(names)} |\n|---|{'---|' * len(names)}")
+    for title, (metrics, digits) in rows_shown().items():
+        cells = [" / ".join(f"{each[metric]:,.{digits}f}" for metric in metrics) for each in every]
+        print(f"| {title} | {' | '.join(cells)} |", flush=True)
+
+
+def rows_shown() -> dict[str, tuple[list[str], int]]:
+    """Return the rows of the second table: the figures of each, and their digits."""
+    parts = FACTS, NEGATIVES, BOTH
+    levels = [f"{100 * each:.0f}" for each in COVERAGES]
+    shown = {
+        "CRPS of facts / negatives / both": ([f"distribution.crps_{part}" for part in parts], 3),
+        "log score of facts / negatives / both": ([f"distribution.log_score_{part}" for part in parts], 2),
+    }
+    for what in ("coverage", "width"):
+        for level in levels:
+            title = f"{what} at {level} %, facts / negatives / both"
+            shown[title] = ([f"intervals.{what}_{level}_{part}" for part in parts], 3)
+    shown["calibration error before / after"] = ([f"calibration.ece_{when}" for when in ("before", "after")], 4)
+    for side in SIDES:
+        asked = f"answer sets of {side}s"
+        for kept, label in (("", ""), (", by relation", "_by_relation")):
+            at = f"sets_{side}"
+            told = " / ".join(f"{level} %" for level in levels)
+            shown[f"{asked}{kept}: coverage at {told}"] = ([f"{at}.coverage_{level}{label}" for level in levels], 3)
+            shown[f"{asked}{kept}: mean size"] = ([f"{at}.size_{level}{label}" for level in levels], 0)
+            shown[f"{asked}{kept}: median size"] = ([f"{at}.median_{level}{label}" for level in levels], 0)
+        shown[f"{asked}: worst covered relations at 90 %"] = ([f"{at}_worst.worst_{each}" for each in (1, 2, 3)], 3)
+    return shown
 
 
 def main() -> None:
@@ -129,15 +159,22 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     asked = parser.parse_args()
     load_compiler()
+    trusted = {}
     for graph in asked.graphs:
         for seed in asked.seeds:
             run = trained(graph, seed, asked.plain, asked.out)
             for part in asked.parts:
                 kept = asked.out / f"{run.name}-{part}.json"
                 if not kept.is_file():
-                    found = by_kind(run, seed) if part == "kinds" else uncertainty(run, seed)
-                    write_atomically(kept, json.dumps(found, indent=1).encode())
-                (show_kinds if part == "kinds" else show_uncertainty)(run.name, json.loads(kept.read_text()))
+                    measured = by_kind(run, seed) if part == "kinds" else uncertainty(run, seed)
+                    write_atomically(kept, json.dumps(measured, indent=1).encode())
+                found = json.loads(kept.read_text())
+                if part == "kinds":
+                    show_kinds(run.name, found)
+                else:
+                    trusted[run.name] = found
+    if trusted:
+        show_uncertainty(trusted)
 
 
 if __name__ == "__main__":
