@@ -53,6 +53,7 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searching, "FEWEST_EPOCHS", 2)
     monkeypatch.setattr(searching, "TRAININGS", 1000)
     monkeypatch.setattr(pipeline, "EvidenceSettings", quick)
+    monkeypatch.setattr(pipeline, "SECOND_AT_MOST", -1.0)
 
 
 def test_a_graph_becomes_a_judged_run_and_the_same_call_goes_on(
@@ -77,7 +78,7 @@ def test_a_graph_becomes_a_judged_run_and_the_same_call_goes_on(
     shares = [share for _, share in heard]
     assert shares == sorted(shares)
     assert list(dict.fromkeys(step for step, _ in heard)) == [
-        name for name in pipeline.STEPS if name != searching.PROBE
+        name for name in pipeline.STEPS if name not in (searching.PROBE, pipeline.SECOND)
     ]
     names = [row.name for row in found.evaluation.rows]
     assert names[-2:] == ["model", "evidence"]
@@ -98,6 +99,7 @@ def test_a_graph_becomes_a_judged_run_and_the_same_call_goes_on(
 def test_all_facts_are_learnt_for_use_and_the_figures_stay_those_of_the_judged_run(
     dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(pipeline, "SECOND_AT_MOST", 1e9)
     write(dataset.whole(), tmp_path / "facts.tsv")
     command = ["fit", str(tmp_path / "facts.tsv"), "--out", str(tmp_path / "run"), "--minutes", str(MINUTES)]
     assert run(command) == 0
@@ -130,6 +132,10 @@ def test_all_facts_are_learnt_for_use_and_the_figures_stay_those_of_the_judged_r
     assert repr(UKGE.load(moved)).endswith("; figures are of the run that was judged, run")
     evidence = Evidence.load(moved).check()
     assert len(evidence.known) == len(dataset.whole())
+    models = evidence.features.backbones
+    assert [each.name for each in models] == ["run", f"{models[1].scorer}-{models[1].link}"]
+    assert models[0].scorer != models[1].scorer
+    assert models[0].link != models[1].link
     held_out = Run(moved).dataset().train[-1]
     assert Predictor.open(moved).predict([held_out[:3]])
 

@@ -3,20 +3,22 @@
 RUN                  the run that was chosen and judged, with its evidence, as every other command takes it
 RUN/report           the page
 RUN.final            if asked for: the same once more on all facts, for use (see `ukge.pipeline.final`)
-RUN.search           what it began with, what was tried (see `ukge.learning.tuning.studies`)
+RUN.search           what it began with, what was tried (see `ukge.learning.tuning.studies`), the second model
 """
 
 from __future__ import annotations
 
 import importlib.util
 import shutil
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
 
-from ukge.errors import ConfigError, RunError, Wording, in_python, worded
+from ukge.errors import CollapseWarning, ConfigError, RunError, Wording, in_python, worded
 from ukge.evaluation.evaluate import Evaluation, evaluate, prepare
 from ukge.evaluation.metric import Bootstrap
 from ukge.evaluation.protocols import Settings
@@ -52,17 +54,24 @@ SEARCHING = 0.5
 LEARNT_PER_MINUTE, FEWEST_LEARNT = 4_000, 2_000
 """Validation facts that evidence may learn from: of more than those, so many are drawn."""
 
+SECOND_AT_MOST = 0.1
+"""Share of the time that the first training may have taken for a second one to have time too."""
+
+OTHER = {"distmult": "complex", "complex": "distmult", "rectifier": "logistic", "logistic": "rectifier"}
+"""What a second model has instead of the scorer and the link of the first."""
+
 SENTENCES = 3
 REPORT = "report"
 
-READ, TRAIN, FIT, JUDGE, FINAL = (
+READ, TRAIN, SECOND, FIT, JUDGE, FINAL = (
     "reading and auditing",
     "training with the best",
+    "training a second model",
     "fitting evidence",
     "judging",
     "training on all facts",
 )
-STEPS = {READ: 2, PROBE: 4, SEARCH: 100 * SEARCHING, TRAIN: 12, FIT: 26, JUDGE: 6}
+STEPS = {READ: 2, PROBE: 4, SEARCH: 100 * SEARCHING, TRAIN: 8, SECOND: 8, FIT: 24, JUDGE: 6}
 """What is done, with the share of the time that each step has."""
 
 
@@ -142,13 +151,14 @@ def fit(
         steps.begin(TRAIN)
         notes += chosen.notes
         notes += _train(dataset, path, chosen.config, reference, steps)
+        models = [path, *_second(dataset, path, beside["search"], before or now, steps)]
         steps.begin(FIT)
-        notes += _evidence(dataset, path, before or now, steps)
+        notes += _evidence(dataset, models, before or now, steps)
         steps.begin(JUDGE)
         evaluation, page = _judged(path, seed, steps)
         if final:
             steps.begin(FINAL)
-            _train_finally(dataset, path, beside["final"], reference, steps)
+            _train_finally(dataset, models, beside["final"], reference, steps)
     last = beside["final"] if final else None
     return Fitted(path, last, dataset, sentences, chosen.trials, chosen.config, evaluation, page, tuple(notes))
 
@@ -180,11 +190,32 @@ def _train(dataset: Dataset, path: Path, config: Config, reference: str, steps: 
     return [f"{remark}; more time may help: ‹minutes=...›"] if remark else []
 
 
-def _evidence(dataset: Dataset, path: Path, now: Origin, steps: Steps) -> list[str]:
+def _second(dataset: Dataset, first: Path, place: Path, now: Origin, steps: Steps) -> list[Path]:
+    """Train a model with another scorer and another link beside the first, if there is time and it comes alive.
+
+    Evidence over two models that err in different ways is better than over one; it keeps a copy of both.
+    """
+    run = Run.open(first)
+    took = sum(line["seconds"] for line in run.trace())
+    if len(dataset.val) < FEWEST_FACTS or took > SECOND_AT_MOST * 60 * now.minutes:
+        return []
+    steps.begin(SECOND)
+    model = run.config.model
+    config = run.config.replace(scorer=OTHER[model.scorer], link=OTHER[model.link])
+    path = place / f"{config.model.scorer}-{config.model.link}"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CollapseWarning)
+        _train(dataset, path, config, now.reference, steps)
+    dead = Learnt.load(Run.open(path)).trained.collapsed
+    return [path] if dead is None or dead.harmless else []
+
+
+def _evidence(dataset: Dataset, models: Sequence[Path], now: Origin, steps: Steps) -> list[str]:
     """Fit evidence, unless it is there; return what is to be said of it.
 
-    Its trees learn from as many validation facts as the time allows for.
+    It goes into the first of the models. Its trees learn from as many validation facts as the time allows for.
     """
+    path = models[0]
     held, most = len(dataset.val), max(FEWEST_LEARNT, round(LEARNT_PER_MINUTE * now.minutes))
     if held < FEWEST_FACTS:
         return [f"{held} validation facts are too few for evidence: the model answers alone"]
@@ -195,7 +226,7 @@ def _evidence(dataset: Dataset, path: Path, now: Origin, steps: Steps) -> list[s
         notes.append(f"so that the time holds, evidence learnt from {most:,} of {held:,} validation facts")
     if not has_evidence(path):
         settings = EvidenceSettings(seed=now.seed)
-        Evidence.fit([path], dataset, settings=settings, tell=lambda _, share: steps.within(share)).save(path)
+        Evidence.fit(models, dataset, settings=settings, tell=lambda _, share: steps.within(share)).save(path)
     return [*notes, *Evidence.load(path).notes]
 
 
@@ -213,10 +244,12 @@ def _judged(path: Path, seed: int, steps: Steps) -> tuple[Evaluation, Path | Non
     return found, write_report(path / REPORT, found, plan, predictors[name], name, opened.run.trace())
 
 
-def _train_finally(dataset: Dataset, judged: Path, path: Path, reference: str, steps: Steps) -> None:
+def _train_finally(dataset: Dataset, judged: Sequence[Path], path: Path, reference: str, steps: Steps) -> None:
     """Train on all facts, or go on with it, and give the run the evidence of the one that was judged."""
     whole = all_known(dataset)
-    _train(whole, path, as_long(judged), reference, steps)
-    Run(path).update(judged=judged.name)
-    if has_evidence(judged) and not has_evidence(path):
-        evidence_over_all(judged, [path], whole).save(path)
+    models = [path, *(each.with_name(f"{each.name}.final") for each in judged[1:])]
+    for before, each in zip(judged, models, strict=True):
+        _train(whole, each, as_long(before), reference, steps)
+    Run(path).update(judged=judged[0].name)
+    if has_evidence(judged[0]) and not has_evidence(path):
+        evidence_over_all(judged[0], models, whole).save(path)
