@@ -135,7 +135,7 @@ def tell_of_judge(predictor: Predictor, run: Path) -> None:
     for text in order_only(predictor.config, run):
         note(text)
     note(
-        f"{run} has no evidence: confidences are those of its model, bounds as wide as its errors on validation facts "
+        f"{run} has no evidence: confidences are those of its model, bounds by what it said of validation facts "
         f"(ukge evidence fit {run} fits some)"
     )
 

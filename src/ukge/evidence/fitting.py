@@ -129,8 +129,9 @@ def _fitted(features: Features, dataset: Dataset, settings: EvidenceSettings, st
     if_held = regressor.if_held(unseen.level[: len(val)])
     held = Bounds.fit(examples.facts, if_held, val.confidence, np.asarray(val.relation), settings)
     steps.begin(RANKING)
-    ranker = fit_ranker(features, val, settings, steps.within)
+    ranker = fit_ranker(features, val, settings, lambda share: steps.within(0.75 * share))  # then sets and kinds
     sets = None if ranker is None else fit_answer_sets(ranker, features, val, settings, if_held)
+    steps.within(0.9)
     kinds = _kinds(features, blind, settings, regressor, every_predicted, {k: len(v) for k, v in by_kind.items()})
     return Parts(features, regressor, bounds, held, ranker, settings, dataset, tuple(notes), kinds, sets)
 
