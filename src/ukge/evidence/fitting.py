@@ -227,6 +227,13 @@ def parts_of_facts(index: FactIndex, parts: int, rng: np.random.Generator) -> np
     return part[index.triples.first[index.fact[: len(index.graph)]]]
 
 
+def _parts_to_learn_from(index: FactIndex, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Return the part of each row: of a large graph some parts are enough, and the rows of the others are not asked."""
+    part = parts_of_facts(index, PARTS, rng)
+    part[part >= -(-MOST * PARTS // len(index.graph))] = NOT_ASKED
+    return part
+
+
 def with_expectation(
     features: Features, settings: EvidenceSettings, on_share: Callable[[float], None] = lambda _: None
 ) -> Features:
@@ -239,8 +246,7 @@ def with_expectation(
     if settings.expectation_trees == 0 or len(graph) < PARTS:
         return features
     rng = np.random.default_rng(settings.seed)
-    part = parts_of_facts(features.index, PARTS, rng)
-    part[part >= -(-MOST * PARTS // len(graph))] = NOT_ASKED  # of a large graph some parts are enough
+    part = _parts_to_learn_from(features.index, rng)
     alone = replace(features, backbones=(), expectation=None)
     _, columns = out_of_fold_columns(alone, part, lambda share: on_share(share / 2))
     rows = np.sort(rng.permutation(np.flatnonzero(part != NOT_ASKED))[:MOST])
@@ -266,7 +272,7 @@ def with_values(
     if settings.expectation_trees == 0 or len(graph) < PARTS or cells is None or len(cells) < 2:
         return features
     rng = np.random.default_rng(settings.seed)
-    part = parts_of_facts(features.index, PARTS, rng)
+    part = _parts_to_learn_from(features.index, rng)
     alone = replace(features, backbones=(), expectation=None, values=None)
     beside = around(features.index, cells, names=settings.names)
 
@@ -274,7 +280,7 @@ def with_values(
         return beside.knowing(index, cells).columns(FactBatch.of(facts.head, facts.relation, facts.tail))
 
     _, columns = out_of_fold_columns(alone, part, lambda share: on_share(share / 3), more)
-    rows = np.sort(rng.permutation(len(graph))[:MOST])
+    rows = np.sort(rng.permutation(np.flatnonzero(part != NOT_ASKED))[:MOST])
     iterations = max(1, round(VALUE_TREES * settings.expectation_trees))
     trees = replace(settings, iterations=iterations, leaves=LEAVES, learning_rate=RATE)
     fits = cell_fits(cells, Binned.of(columns[rows]), graph.confidence[rows], trees)
