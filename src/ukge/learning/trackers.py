@@ -112,7 +112,7 @@ class MlflowCallback(Tracker):
         except module.MlflowException as error:
             raise ConfigError(
                 f"MLflow cannot keep runs at {uri or module.get_tracking_uri()}: {str(error).partition('. ')[0]}",
-                hint="Name a tracking server or a database: MlflowCallback(uri='http://…').",
+                hint="Name a tracking server or a database with ‹uri›.",
             ) from None
         self.name, self.experiment = name, experiment
         self.run_id: str | None = None
