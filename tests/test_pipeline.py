@@ -234,3 +234,13 @@ def test_of_a_large_graph_some_parts_teach_what_evidence_means(
     assert len(seen["columns"]) == 150
     rows = {row.tobytes() for row in np.column_stack([own, asked.confidence.astype(np.float32)])}
     assert {row.tobytes() for row in np.column_stack([seen["columns"], seen["confidence"].astype(np.float32)])} <= rows
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_directory_of_somebody_else_is_not_removed(dataset: Dataset, tmp_path: Path, overwrite: bool) -> None:
+    letter = tmp_path / "run.search" / "letter.txt"
+    letter.parent.mkdir()
+    letter.write_text("dear all", encoding="utf-8")
+    with pytest.raises(RunError, match=r"run\.search is in the way, and no fit made it"):
+        fit(dataset, tmp_path / "run", minutes=MINUTES, overwrite=overwrite)
+    assert letter.read_text(encoding="utf-8") == "dear all"

@@ -44,6 +44,17 @@ class Origin:
         except (ValueError, TypeError, RecursionError):
             raise RunError(f"{file} is damaged: it does not say what the fit was made of", hint=DAMAGED) from None
 
+    @staticmethod
+    def refuse_others(place: Path) -> None:
+        """Refuse a directory that no fit made: it would be removed."""
+        if (
+            place.is_dir()
+            and not (place / FILE).is_file()
+            and any(not file.name.startswith(".") for file in place.iterdir())
+        ):
+            hint = f"Move it away, or choose another directory (‹out=RUN›): a fit keeps what it tried in {place.name}."
+            raise RunError(f"{place} is in the way, and no fit made it", hint=hint)
+
     def write(self, place: Path) -> None:
         """Write it down before anything else is made."""
         place.mkdir(parents=True, exist_ok=True)

@@ -138,6 +138,7 @@ def fit(
         if before is None:
             for each in (path, beside["final"]):
                 refuse_if_taken(each, overwrite=overwrite)
+            Origin.refuse_others(beside["search"])
         steps.begin(READ)
         dataset, reference = opened(data, seed=seed, test=TEST, **opening)
         now = Origin.of(dataset, reference, seed, minutes)
