@@ -247,6 +247,7 @@ def string(data: bytes) -> list[Fact]:
 
 def nell(data: bytes) -> list[Fact]:
     header, *rows = [line.split("\t") for line in lines_of(data) if line]
+    header = [name.strip() for name in header]
     wanted = ("Entity", "Relation", "Value", "Probability")
     if any(header.count(name) != 1 for name in wanted) or any(len(row) != len(header) for row in rows):
         raise MalformedError
