@@ -49,7 +49,8 @@ def json_lines(data: bytes) -> list[Fact]:
                 raise MalformedError
             row = value
         elif isinstance(value, dict):
-            if not set(PLAIN[:4]) <= set(value):
+            spelt = [name for name in value if name.strip().lower() in PLAIN]
+            if not set(PLAIN[:4]) <= set(value) or not set(spelt) <= set(PLAIN):
                 raise UnknownError
             row = [value.get(name) for name in PLAIN]
         else:

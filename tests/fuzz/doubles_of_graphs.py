@@ -184,7 +184,7 @@ def _kind(predicate: str) -> str:
         return "source"
     if re.split("[/#]", predicate)[-1] == "confidence" and not predicate.startswith(f"{OURS}/"):
         return "confidence"
-    return predicate.removeprefix(RDF) if predicate.startswith(RDF) else ""
+    return predicate.removeprefix(RDF) if predicate.startswith(RDF) and predicate != f"{RDF}source" else ""
 
 
 def _statement(named: dict[str, Any], about: dict[str, set[str]]) -> Fact:
@@ -199,7 +199,7 @@ def _statement(named: dict[str, Any], about: dict[str, set[str]]) -> Fact:
 def _name(term: Term) -> str:
     if re.fullmatch("_:[0-9a-f]{20,}", term.form):
         raise UnknownError  # a label that no file gave it, and another one each time
-    ours = re.fullmatch(rf"<{OURS}/(?:entity|relation)/(.*)>", term.form)
+    ours = re.fullmatch(rf"<{re.escape(OURS)}/(?:entity|relation)/(.*)>", term.form)
     if ours and ours[1] in ("%2E", "%2E%2E"):
         return unquote(ours[1])
     if ours and quote(unquote(ours[1]), safe="") == ours[1]:

@@ -176,3 +176,13 @@ def test_rules_that_no_rule_is_made_of() -> None:
     ):
         with pytest.raises(RuleError):
             read_json(text)
+
+
+def test_a_source_that_is_spelt_otherwise_on_another_line_is_not_lost(tmp_path: Path) -> None:
+    """The first line chose the key, and the sources of all others were dropped."""
+    plain = '{"head": "a", "relation": "r", "tail": "b", "confidence": 0.5'
+    for first, second in (("sourCe", "source"), ("source", "Source")):
+        told = fault(tmp_path, "f.jsonl", f'{plain}, "{first}": "x"}}\n{plain}, "{second}": "y"}}\n')
+        assert f"line 2, column {second}: key '{second}' where other lines have '{first}'" in told
+    (tmp_path / "g.jsonl").write_text(f'{plain}}}\n{plain}, "Source": "y"}}\n', encoding="utf-8")
+    assert [fact.source for fact in read(tmp_path / "g.jsonl")] == [None, "y"]

@@ -131,9 +131,17 @@ class JsonFacts:
                 return None
             self._keys = {role: names[at] for role, at in roles.items()}
         keys = self._keys
+        given = self._columns or {}
         for role in self._wanted.optional:
-            if role not in keys and role in value and role not in keys.values() and role not in (self._columns or {}):
-                keys[role] = role
+            wanted = keys.get(role, role)
+            spelt = [key for key in value if key.strip().lower() == wanted.strip().lower()]
+            if role not in keys and role not in given and spelt and spelt[0] not in keys.values():
+                keys[role] = wanted = spelt[0]
+            if role in keys and (role not in given or wanted not in value):
+                for other in spelt:
+                    if other != wanted:
+                        what = f"key {other!r} where other lines have {wanted!r}"
+                        self.found.add(what, line, other, None, _JSON_HINT)
         missing = [keys[role] for role in self._wanted.needed if keys[role] not in value]
         for key in missing:
             self.found.add(f"key {key!r} is missing", line, key, None, _JSON_HINT)
