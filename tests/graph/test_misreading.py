@@ -186,3 +186,12 @@ def test_a_source_that_is_spelt_otherwise_on_another_line_is_not_lost(tmp_path: 
         assert f"line 2, column {second}: key '{second}' where other lines have '{first}'" in told
     (tmp_path / "g.jsonl").write_text(f'{plain}}}\n{plain}, "Source": "y"}}\n', encoding="utf-8")
     assert [fact.source for fact in read(tmp_path / "g.jsonl")] == [None, "y"]
+
+
+@pytest.mark.parametrize("more", [r'"note": "bo\ud800ok"', r'"note": ["\ud800"]', r'"no\ud800te": 1'])
+def test_half_a_surrogate_pair_beside_a_fact_is_named(tmp_path: Path, more: str) -> None:
+    """Values of other columns come back beside predictions; the column could not be made."""
+    file = tmp_path / "f.jsonl"
+    file.write_text(f'{{"head": "a", "relation": "r", "tail": "b", "confidence": 0.5, {more}}}\n', encoding="utf-8")
+    with pytest.raises(DataError, match=r"f\.jsonl: 1 problem in 1 line\n  line 1, column .*half a surrogate pair"):
+        read(file)

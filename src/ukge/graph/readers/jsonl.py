@@ -147,7 +147,7 @@ class JsonFacts:
             self.found.add(f"key {key!r} is missing", line, key, None, _JSON_HINT)
         if missing:
             return None
-        self._keep(key_value for key_value in value.items() if key_value[0] not in keys.values())
+        self._keep(line, (key_value for key_value in value.items() if key_value[0] not in keys.values()))
         self.has_source = self.has_source or keys.get("source") in value
         return {role: value.get(key) for role, key in keys.items()}
 
@@ -166,12 +166,15 @@ class JsonFacts:
                 self.found.add(error.what, line, None, json.dumps(value), _JSON_HINT)
                 return None
         places = self._places[length]
-        self._keep((at, each) for at, each in enumerate(value) if at not in places.values())
+        self._keep(line, ((at, each) for at, each in enumerate(value) if at not in places.values()))
         self.has_source = self.has_source or "source" in places
         return {role: value[at] for role, at in places.items()}
 
-    def _keep(self, others: Iterable[tuple[str | int, Any]]) -> None:
+    def _keep(self, line: int, others: Iterable[tuple[str | int, Any]]) -> None:
         for key, value in others:
+            text = json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else value
+            if any(isinstance(each, str) and not _is_text(each) for each in (key, text)):
+                self.found.add("value holds half a surrogate pair", line, ascii(key), json.dumps(value), UTF8_HINT)
             self.others.setdefault(key, {})[len(self.lines)] = value
 
     def _fits(self, line: int, fact: dict[str, Any]) -> bool:
