@@ -50,9 +50,6 @@ types: install
 contracts: install
 	$(BIN)/lint-imports --no-cache
 
-dependencies: install
-	$(BIN)/deptry src
-
 # Each worker begins with one half, so that what a folder prepares is prepared once, and helps the other at the end.
 unit: install
 	$(BIN)/pytest -n 2 --dist worksteal
