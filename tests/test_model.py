@@ -29,13 +29,20 @@ def test_initial_weights_have_their_shape_and_distribution(name: str) -> None:
     assert start.entity.shape == (400, scorer.entity_width(16))
     assert start.relation.shape == (300, scorer.relation_width(16))
     assert start.entity.dtype == start.relation.dtype == start.link.dtype == np.float32
-    assert np.abs(start.entity).max() <= 0.6
-    # A standard normal cut off at ±2 has the deviation 0.8796.
-    assert start.entity.std() == pytest.approx(0.3 * 0.8796, rel=0.03)
-    assert abs(float(start.entity.mean())) < 0.015
-    if scorer.phases:
-        assert np.pi * 0.99 < np.abs(start.relation).max() <= np.pi
-        assert start.relation.std() == pytest.approx(np.pi / np.sqrt(3), rel=0.03)
+    for table, parts in ((start.entity, scorer.entity_parts), (start.relation, scorer.relation_parts)):
+        for part, own in zip(parts, np.split(table, len(parts), axis=1), strict=True):
+            if part.start is None:  # a standard normal cut off at ±2 has the deviation 0.8796
+                assert np.abs(own).max() <= 0.6
+                mean, deviation = 0.0, 0.3 * 0.8796
+            elif part.start.kind == "uniform":
+                low, high = part.start[1:]
+                assert own.min() >= low
+                assert own.max() <= high
+                mean, deviation = (low + high) / 2, (high - low) / np.sqrt(12)
+            else:
+                mean, deviation = part.start[1:]
+            assert own.std() == pytest.approx(deviation, rel=0.03)
+            assert abs(float(own.mean()) - mean) < 0.06 * deviation
 
 
 @pytest.mark.parametrize("name", scorers.names())

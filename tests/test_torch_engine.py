@@ -10,10 +10,10 @@ from tests.contracts.gradients import loss_and_gradients
 from ukge.learning.data import TrainingData
 from ukge.learning.engines.torch_engine import TorchEngine
 from ukge.learning.engines.torch_optimisers import optimisers
-from ukge.learning.objective import losses
 from ukge.learning.sampling import samplers
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.links import links
+from ukge.models.losses import losses
 from ukge.models.model import Model, init
 from ukge.models.scorers import scorers
 from ukge.models.tables import Parameters, State

@@ -30,6 +30,7 @@ A package adds a component under a name by an entry point; the group says what i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ukge.errors import ConfigError, known_names
@@ -41,11 +42,16 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """Named components of one `kind`, as errors call it; other packages offer theirs in the entry-point `group`."""
+    """Named components of one `kind`, as errors call it; other packages offer theirs in the entry-point `group`.
 
-    def __init__(self, kind: str, group: str) -> None:
+    `more` is a package of ukge whose modules register further ones when they are loaded: at the first name that is not
+    known yet. A component with settings of its own takes them behind its name: `boxes:temperature=0.01`.
+    """
+
+    def __init__(self, kind: str, group: str, more: str = "") -> None:
         self.kind = kind
         self.group = group
+        self._more = more
         self._known: dict[str, T] = {}
         self._plugins: dict[str, EntryPoint] | None = None
 
@@ -61,22 +67,36 @@ class Registry(Generic[T]):
         return add
 
     def get(self, name: str) -> T:
-        """Return the component called `name`, or say which names exist."""
-        if name not in self:
-            raise ConfigError(f"unknown {self.kind} '{name}'", hint=known_names(name, self.names()))
-        if name not in self._known:
-            self._known[name] = self._loaded(self._offered()[name])
-        return self._known[name]
+        """Return the component called `name`, with the settings given behind a colon, or say which names exist."""
+        called, colon, settings = name.partition(":")
+        if called not in self:
+            raise ConfigError(f"unknown {self.kind} '{called}'", hint=known_names(called, self.names()))
+        if called not in self._known:
+            self._known[called] = self._loaded(self._offered()[called])
+        found = self._known[called]
+        if not colon:
+            return found
+        if not hasattr(found, "with_settings"):
+            raise ConfigError(f"{self.kind} '{called}' has no settings of its own", hint=f"Say {called} alone.")
+        changed: T = found.with_settings(settings)
+        return changed
 
     def names(self) -> list[str]:
         """Return the known names, sorted."""
+        self._load_more()
         return sorted({*self._known, *self._offered()})
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
 
     def __contains__(self, name: object) -> bool:
+        if name not in self._known:
+            self._load_more()
         return name in self._known or name in self._offered()
+
+    def _load_more(self) -> None:
+        if self._more:
+            import_module(self._more)
 
     def _offered(self) -> dict[str, EntryPoint]:
         """Return what other packages offer, unloaded; to look for it takes a while, so names of our own do without."""

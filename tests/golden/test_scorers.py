@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import get_args
 
 import pytest
 import torch
 
+from ukge.models import published
 from ukge.models.scorers import scorers
+from ukge.settings.knobs import ScorerName
 
 TRANSLATED = ([1.0, 2.0], [3.0, -1.0], [1.0, 5.0])  # h + r − t = (3, −4)
 
@@ -26,8 +31,13 @@ GOLDEN: dict[str, tuple[list[float], list[float], list[float], float]] = {
 }
 
 
-def test_every_registered_scorer_has_a_golden_value() -> None:
-    assert set(GOLDEN) == set(scorers.names())
+def test_every_scorer_of_our_own_has_a_golden_value() -> None:
+    assert set(GOLDEN) == set(get_args(ScorerName))
+
+
+def test_every_published_model_has_a_test_of_its_own() -> None:
+    for each in iter_modules(published.__path__):
+        assert Path(__file__).with_name("published").joinpath(f"test_{each.name}.py").is_file()
 
 
 @pytest.mark.parametrize("name", sorted(GOLDEN))

@@ -19,7 +19,7 @@ from ukge.learning.engines.torch_optimisers import Gradient, optimisers
 from ukge.learning.objective import Batch, Weights, score_batch
 from ukge.learning.sampling import epoch_generator, epoch_order
 from ukge.models.links import links
-from ukge.models.model import init_rest, normal_rows
+from ukge.models.model import first_rows, init_rest
 from ukge.models.scorers import scorers
 from ukge.models.tables import Floats, State
 from ukge.settings.config import Config
@@ -117,7 +117,8 @@ class DistributedEngine:
         model, data, table = self._config.model, self._data, self.table
         rng = np.random.Generator(np.random.Philox(self._config.runtime.seed))
         local = table.local
-        for rows, values in normal_rows(rng, *table.shape, model.init_scale):
+        parts = self.scorer.entity_parts
+        for rows, values in first_rows(rng, parts, data.n_entities, model.dim, model.init_scale):
             low, high = max(rows.start, table.first), min(rows.stop, table.stop)
             if low < high:
                 part = torch.from_numpy(values[low - rows.start : high - rows.start])

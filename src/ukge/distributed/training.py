@@ -86,7 +86,7 @@ def train_distributed(
         data = learnable(
             prepared.share("train", world.rank, world.size),
             prepared.n_entities,
-            prepared.n_relations,
+            list(run.vocabularies[1]),
             config,
             None if rules is None else _share_of(rules, world),
             _undirected(prepared, run),

@@ -49,6 +49,8 @@ class TrainingData:
     rules: GroundRules | None = None
     undirected: npt.NDArray[np.bool_] | None = None
     """which relations have no direction, if any"""
+    relation_names: Sequence[str] = ()
+    """what the relations are called, for losses that ask something of some of them"""
 
     def __post_init__(self) -> None:
         """Refuse ids outside the tables: compiled code does not look where it goes."""

@@ -6,9 +6,9 @@ number of negatives.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,12 +16,11 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from ukge.errors import ConfigError
 from ukge.learning.sampling import Facts, Negatives
 from ukge.logic.lukasiewicz import distance_to_satisfaction
 from ukge.models.links import Link
+from ukge.models.losses import BatchScores, Given, Term, losses
 from ukge.models.scorers import Scorer
-from ukge.registry import Registry
 from ukge.settings.config import ObjectiveConfig
 
 
@@ -40,6 +39,7 @@ class Batch(NamedTuple):
     confidence: Tensor
     negatives: Negatives | None = None
     rules: RuleBatch | None = None
+    epoch: int = 0
 
     def entity_ids(self) -> list[Tensor]:
         """Return the ids of the entities that scoring needs, in its order: one look-up of rows has one gradient."""
@@ -49,43 +49,6 @@ class Batch(NamedTuple):
         if self.rules is not None:
             ids += [self.rules.facts.head, self.rules.facts.tail]
         return ids
-
-
-@dataclass(frozen=True)
-class BatchScores:
-    """All that the terms of the objective see of a batch: scores and rows, never the model.
-
-    `link` maps plausibilities to f(l) as the loss takes it.
-    """
-
-    link: Callable[[Tensor], Tensor]
-    plausibility: Tensor
-    confidence: Tensor
-    rows: tuple[Tensor, ...]
-    unseen_plausibility: Tensor | None = None
-    unseen_counts: Tensor | None = None
-    rule_plausibility: Tensor | None = None
-    rules: RuleBatch | None = None
-
-    def unseen_mean(self, values: Callable[[Tensor], Tensor]) -> Tensor:
-        """Return the mean of a function of the unseen facts' plausibilities (b, m) over the entries that count."""
-        if self.unseen_plausibility is None:
-            return self.plausibility.new_zeros(())
-        loss = values(self.unseen_plausibility)
-        if self.unseen_counts is None:
-            return loss.mean()
-        return (loss * self.unseen_counts).sum() / self.unseen_counts.sum().clamp(min=1)
-
-
-class Term(Protocol):
-    """One summand of the objective."""
-
-    @property
-    def name(self) -> str:
-        """The name under which its values are reported."""
-
-    def value(self, scores: BatchScores) -> Tensor:
-        """Return the term's value on a batch, its weight included."""
 
 
 @dataclass(frozen=True)
@@ -130,15 +93,14 @@ class Rules:
 
 @dataclass(frozen=True)
 class L2:
-    """The regulariser, on the rows of the batch's observed facts."""
+    """The regulariser, on the rows of the batch's observed facts: of most scorers half their squares."""
 
     weight: float
     name: str = "l2"
 
     def value(self, scores: BatchScores) -> Tensor:
-        """Return λ × the mean over the batch's facts of ½(‖h‖² + ‖r‖² + ‖t‖²); without r where r is angles."""
-        squares = torch.stack([rows.square().sum() for rows in scores.rows]).sum()
-        return self.weight * 0.5 * squares / len(scores.plausibility)
+        """Return λ × the mean over the batch's facts of what the scorer is penalised for."""
+        return self.weight * scores.penalty / len(scores.plausibility)
 
 
 @dataclass(frozen=True)
@@ -214,40 +176,35 @@ class _LogTotal(Function):
         return share * (gradients[0].unsqueeze(-1) / total), None
 
 
-losses: Registry[Callable[[ObjectiveConfig, bool], list[Term]]] = Registry("loss", "ukge.losses")
-"""What is asked of observed and unseen facts, by name: functions of the settings and whether there are unseen facts."""
-
-
 @losses.register("squared")
-def _squared(config: ObjectiveConfig, unseen: bool) -> list[Term]:
-    return [Observed(), Unseen(config.negative_weight)] if unseen and config.negative_weight else [Observed()]
+def squared(config: ObjectiveConfig, given: Given) -> list[Term]:
+    """Return what the paper asks of observed and unseen facts (eq. 13 and 14)."""
+    return [Observed(), Unseen(config.negative_weight)] if given.unseen and config.negative_weight else [Observed()]
 
 
 @losses.register("logistic")
-def _logistic(config: ObjectiveConfig, unseen: bool) -> list[Term]:
-    return [Logistic(config.negative_weight if unseen else 0.0)]
+def _logistic(config: ObjectiveConfig, given: Given) -> list[Term]:
+    return [Logistic(config.negative_weight if given.unseen else 0.0)]
 
 
 @losses.register("margin")
-def _margin(config: ObjectiveConfig, unseen: bool) -> list[Term]:
-    if not unseen:
-        raise ConfigError("the margin loss needs unseen facts", hint="Choose another sampler than 'none'.")
+def _margin(config: ObjectiveConfig, given: Given) -> list[Term]:
+    given.need_unseen("margin")
     return [Margin(config.margin)]
 
 
 @losses.register("softmax")
-def _softmax(config: ObjectiveConfig, unseen: bool) -> list[Term]:  # noqa: ARG001
-    if not unseen:
-        raise ConfigError("the softmax loss needs unseen facts", hint="Choose another sampler than 'none'.")
+def _softmax(config: ObjectiveConfig, given: Given) -> list[Term]:  # noqa: ARG001
+    given.need_unseen("softmax")
     return [Softmax()]
 
 
-def build_objective(config: ObjectiveConfig, *, unseen: bool, rules: bool) -> list[Term]:
+def build_objective(config: ObjectiveConfig, *, unseen: bool, rules: bool, relations: Sequence[str] = ()) -> list[Term]:
     """Return the terms that take part, given whether batches have unseen facts (else UKGE n−) and rules (else UKGE p−).
 
-    A term whose weight is 0 is left out.
+    A term whose weight is 0 is left out. `relations` are their names, for losses that ask something of some of them.
     """
-    terms = losses.get(config.loss)(config, unseen)
+    terms = losses.get(config.loss)(config, Given(unseen, relations))
     if rules and (config.rule_weight or config.rule_prior):
         terms.append(Rules(config.rule_weight, config.rule_prior))
     if config.l2:
@@ -281,8 +238,11 @@ def score_batch(scorer: Scorer, link: Link, weights: Weights, batch: Batch) -> B
         link=lambda plausibility: link.forward(plausibility, weight, bias),
         plausibility=scorer.compare(tail_query, tail),
         confidence=batch.confidence,
-        # Angles are left alone: shrinking a rotation towards no rotation is no regularisation.
-        rows=(head, tail) if scorer.phases else (head, relation, tail),
+        rows=(head, relation, tail),
+        relations=batch.facts.relation,
+        kinds=weights.relation,
+        penalty_of=scorer.penalty,
+        epoch=batch.epoch,
         unseen_plausibility=unseen,
         unseen_counts=None if batch.negatives is None else batch.negatives.counts,
         rule_plausibility=by_rules,

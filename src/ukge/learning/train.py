@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -38,8 +38,9 @@ def training_data(train: UncertainGraph, config: Config, rules: GroundRules | No
     A fact without a direction is learnt once if the scorer has none either, else in both directions.
     """
     facts = train.facts("numpy", names=False)
+    names = list(train.relations)
     if not train.undirected:
-        return learnable(facts, train.n_entities, train.n_relations, config, rules)
+        return learnable(facts, train.n_entities, names, config, rules)
     undirected = train.undirected_relations
     # By query, all answers of one stand together: it needs them from both ends.
     if not scorers.get(config.model.scorer).symmetric or config.objective.loss == "softmax":
@@ -49,13 +50,13 @@ def training_data(train: UncertainGraph, config: Config, rules: GroundRules | No
     if rules is not None:
         head, relation, tail = train.as_stored(rules.head, rules.relation, rules.tail)
         rules = replace(rules, head=head, relation=relation, tail=tail)
-    return learnable(facts, train.n_entities, train.n_relations, config, rules, undirected)
+    return learnable(facts, train.n_entities, names, config, rules, undirected)
 
 
 def learnable(
     facts: FactArrays,
     n_entities: int,
-    n_relations: int,
+    relations: Sequence[str],
     config: Config,
     rules: GroundRules | None = None,
     undirected: npt.NDArray[np.bool_] | None = None,
@@ -78,9 +79,10 @@ def learnable(
         np.ascontiguousarray(facts.tail),
         confidence.astype(np.float32),
         n_entities,
-        n_relations,
+        len(relations),
         rules,
         undirected,
+        relations,
     )
 
 

@@ -83,7 +83,7 @@ def _sigmoid(x: Array) -> Array:
     return found
 
 
-links: Registry[Link] = Registry("link", "ukge.links")
+links: Registry[Link] = Registry("link", "ukge.links", more="ukge.models.published")
 links.register("logistic")(Logistic())
 links.register("rectifier")(Rectifier())
 links.register("identity")(Identity())

@@ -5,14 +5,15 @@ Where the weights lie, and who looks their rows up, is in `tables`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ukge.models.links import Identity, Link, links
-from ukge.models.scorers import Scorer, scorers
+from ukge.models.scorers import Part, Scorer, scorers
+from ukge.models.scorers.base import width_of
 from ukge.models.tables import ArrayTables, Floats, Ids, Parameters, Questions, Tables, aligned_zeros
 from ukge.settings.config import Config
 
@@ -35,16 +36,15 @@ def init(
     seed: int,
     entity: Floats | None = None,
 ) -> Parameters:
-    """Return initial weights: a truncated normal of deviation `scale`, and phases uniform on the circle.
+    """Return initial weights: a truncated normal of deviation `scale`, and what a scorer's parts start as.
 
     The link starts with w = 1 and b = 0 for inner products. A distance starts with b = 1 and w one over the mean
     distance of random facts, so that w·g + b is 0 on them and 1 at a distance of 0: plausibilities of −30 would find
     the logistic link without a gradient. The entities' rows are written to `entity`, if that table is given.
     """
     rng = np.random.Generator(np.random.Philox(seed))
-    width = scorer.entity_width(dim)
-    table = aligned_zeros(n_entities, width) if entity is None else entity
-    for rows, values in normal_rows(rng, n_entities, width, scale):
+    table = aligned_zeros(n_entities, scorer.entity_width(dim)) if entity is None else entity
+    for rows, values in first_rows(rng, scorer.entity_parts, n_entities, dim, scale):
         table[rows] = values
     return Parameters(table, *init_rest(rng, scorer, n_entities, n_relations, dim, scale, lambda ids: table[ids]))
 
@@ -59,13 +59,9 @@ def init_rest(
     entity_rows: Callable[[npt.NDArray[np.int64]], Floats],
 ) -> tuple[Floats, Floats]:
     """Return the relations' table and the link's w and b, drawn after the entities' rows, which are looked up by id."""
-    width = scorer.relation_width(dim)
-    if scorer.phases:
-        relation = rng.uniform(-np.pi, np.pi, (n_relations, width)).astype(np.float32)
-    else:
-        relation = aligned_zeros(n_relations, width)
-        for rows, values in normal_rows(rng, n_relations, width, scale):
-            relation[rows] = values
+    relation = aligned_zeros(n_relations, scorer.relation_width(dim))
+    for rows, values in first_rows(rng, scorer.relation_parts, n_relations, dim, scale):
+        relation[rows] = values
     link = np.array([1.0, 0.0], dtype=np.float32)
     if not scorer.inner_product:
         ends = rng.integers(n_entities, size=2 * SAMPLE)
@@ -74,6 +70,26 @@ def init_rest(
         distance = -drawn.plausibility(np.arange(SAMPLE), kinds, np.arange(SAMPLE, 2 * SAMPLE)).mean()
         link[:] = (1 / distance if distance > 0 else 1.0), 1.0
     return relation, link
+
+
+def first_rows(
+    rng: np.random.Generator, parts: Sequence[Part], rows: int, dim: int, scale: float
+) -> Iterator[tuple[slice, Floats]]:
+    """Yield the rows that a table of these parts starts with, block by block."""
+    width = width_of(parts, dim)
+    if all(part.start is None for part in parts):
+        yield from normal_rows(rng, rows, width, scale)
+        return
+    for block in _blocks(rows, width, BLOCK):
+        n = block.stop - block.start
+        drawn = []
+        for part in parts:
+            own = width_of([part], dim)
+            if part.start is None:
+                drawn += [values for _, values in normal_rows(rng, n, own, scale)]
+            else:
+                drawn.append(part.start.draw(rng, (n, own)))
+        yield block, np.concatenate(drawn, axis=1)
 
 
 def normal_rows(rng: np.random.Generator, rows: int, width: int, scale: float) -> Iterator[tuple[slice, Floats]]:

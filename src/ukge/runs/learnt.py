@@ -16,6 +16,7 @@ from ukge.graph.dataset import Dataset
 from ukge.graph.vocabulary import Vocabulary
 from ukge.html.pictures import curve
 from ukge.models.model import Model, as_model
+from ukge.models.scorers.base import width_of
 from ukge.models.tables import Parameters
 from ukge.runs.directory import Run
 from ukge.runs.manifest import FINISHED, DataNote
@@ -199,10 +200,10 @@ class Learnt:
             if kind == "entity"
             else (self.relations, weights.relation, scorer.relation_parts)
         )
-        each, rest = divmod(table.shape[1], len(parts))
-        if rest:  # a scorer that does not say what its rows hold
-            parts, each = ("x",), table.shape[1]
-        columns = [f"{part}{at}" for part in parts for at in range(each)]
+        dim = self.trained.config.model.dim
+        columns = [f"{part.name}{at}" for part in parts for at in range(width_of([part], dim))]
+        if len(columns) != table.shape[1]:  # a scorer that does not say what its rows hold
+            columns = [f"x{at}" for at in range(table.shape[1])]
         return pd.DataFrame(table, index=pd.Index(list(names), name=kind), columns=columns, copy=True)
 
     def summary(self) -> str:

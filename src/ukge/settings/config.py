@@ -66,7 +66,9 @@ class ObjectiveConfig(Section):
     @property
     def learns_confidence(self) -> bool:
         """Whether confidences are learnt; the other losses learn an order, which φ makes no confidence of."""
-        return self.loss == "squared"
+        if self.loss in LOSSES.own:
+            return self.loss == "squared"
+        return bool(getattr(LOSSES.get(self.loss), "learns_confidence", False))
 
 
 @dataclass(frozen=True, slots=True)

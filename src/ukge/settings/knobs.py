@@ -37,8 +37,12 @@ class Choices:
     def check(self, name: str) -> None:
         """Raise a `ConfigError` with the near names unless there is such a name."""
         if name not in self.own:
-            module, _, attribute = self.registry.partition(":")
-            getattr(import_module(module), attribute).get(name)
+            self.get(name)
+
+    def get(self, name: str) -> Any:
+        """Return what has a name; its registry is loaded for that."""
+        module, _, attribute = self.registry.partition(":")
+        return getattr(import_module(module), attribute).get(name)
 
 
 SCORERS = Choices("ukge.models.scorers:scorers", get_args(ScorerName))

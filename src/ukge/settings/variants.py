@@ -8,9 +8,10 @@ from typing import Any
 from ukge.errors import ConfigError
 from ukge.registry import Registry
 from ukge.settings.config import Config
+from ukge.settings.knobs import SCORERS
 
 Settings = Mapping[str, Any]
-variants: Registry[Settings] = Registry("model", "ukge.models")
+variants: Registry[Settings] = Registry("model", "ukge.models", more="ukge.models.published")
 DETERMINISTIC: Settings = {
     "strong_only": True,
     "optimiser": "adagrad",
@@ -60,6 +61,13 @@ DESCRIPTIONS = {
     "urge": "URGE: matrix factorisation, relations ignored",
 }
 
+
+def published(name: str, description: str, **settings: Any) -> None:
+    """Make the settings of a published model known by its name."""
+    variants.register(name)(settings)
+    DESCRIPTIONS[name] = description
+
+
 # The paper, "Experimental Setup" and "Baselines". τ is 0.70 on PPI5k and 0.85 elsewhere.
 _PAPER_UKGE: Settings = {"lr": 0.001, "dim": 128, "l2": 0.005, "every": 10, "beta1": 0.9, "beta2": 0.99}
 _PAPER: dict[tuple[str, str], Settings] = {
@@ -86,9 +94,10 @@ def variant(name: str, base: Config | None = None) -> Config:
 def probed(config: Config, given: Collection[str]) -> Config:
     """Return settings under which a probe chooses those of ‹lr› and ‹l2› that were not given.
 
-    It does where a model learns confidences by Adam: the other models have rates of their own.
+    It does where a model of the paper's kind learns confidences by Adam: the other models have rates of their own.
     """
-    if "probe" in given or not config.objective.learns_confidence or config.optimiser.optimiser != "adam":
+    ours = config.model.scorer in SCORERS.own and config.objective.loss == "squared"
+    if "probe" in given or not ours or config.optimiser.optimiser != "adam":
         return config
     left = [name for name in ("lr", "l2") if name not in given]
     return config.replace(probe="both" if len(left) > 1 else left[0] if left else "none")

@@ -13,10 +13,11 @@ from torch import Tensor
 from ukge.learning.data import TrainingData
 from ukge.learning.engines import EpochResult
 from ukge.learning.engines.torch_optimisers import Gradient, optimisers
-from ukge.learning.objective import Batch, RuleBatch, Term, Weights, build_objective, score_batch
+from ukge.learning.objective import Batch, RuleBatch, Weights, build_objective, score_batch
 from ukge.learning.sampling import Facts, epoch_generator, epoch_order, rule_count, samplers
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.links import Link
+from ukge.models.losses import Term
 from ukge.models.scorers import Scorer
 from ukge.models.tables import Parameters, State
 from ukge.models.tensors import resolve_device, to_tensor
@@ -89,14 +90,17 @@ class Batches:
             self._rules = rules_on(data.rules, device)
         self._sampler = samplers.get(config.sampling.sampler)(data, config.sampling, device)
         self.terms: list[Term] = build_objective(
-            config.objective, unseen=self._sampler.draws, rules=self._rules is not None
+            config.objective,
+            unseen=self._sampler.draws,
+            rules=self._rules is not None,
+            relations=data.relation_names,
         )
 
-    def draw(self, picks: Tensor, generator: torch.Generator) -> Batch:
+    def draw(self, picks: Tensor, generator: torch.Generator, epoch: int = 0) -> Batch:
         """Return the facts picked, with unseen facts and ground rules drawn for them."""
         facts = _pick(self._facts, picks)
         negatives = self._sampler.sample(facts, generator)
-        return Batch(facts, self._confidence[picks], negatives, self._draw_rules(len(picks), generator))
+        return Batch(facts, self._confidence[picks], negatives, self._draw_rules(len(picks), generator), epoch)
 
     def _draw_rules(self, n_facts: int, generator: torch.Generator) -> RuleBatch | None:
         if self._rules is None:
@@ -138,10 +142,9 @@ class TorchEngine(OnDevice):
         order = torch.from_numpy(epoch_order(self._n_facts, seed, number)).to(self.device)
         generator = epoch_generator(seed, number, self.device)
         for picks in torch.split(order, self._config.optimiser.batch_size):
-            yield self._step(picks, generator), len(picks)
+            yield self._step(self._batches.draw(picks, generator, number)), len(picks)
 
-    def _step(self, picks: Tensor, generator: torch.Generator) -> Tensor:
-        batch = self._batches.draw(picks, generator)
+    def _step(self, batch: Batch) -> Tensor:
         values, gradients = differentiate(
             self._tables, self._scorer, self._link, self._batches.terms, batch, by_rows=self._optimiser.by_rows
         )

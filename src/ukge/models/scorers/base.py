@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ukge.models.arrays import Array, total
 from ukge.registry import Registry
@@ -21,6 +23,46 @@ FEW = 2
 
 EPS = 1e-12
 """Added below square roots, so that the gradient of a distance of 0 is finite."""
+
+
+class Start(NamedTuple):
+    """Where numbers start that do not start as `init_scale` says: uniformly between two, or around a mean."""
+
+    kind: str
+    first: float
+    second: float
+
+    @classmethod
+    def uniform(cls, low: float, high: float) -> Start:
+        """Return uniform numbers between two."""
+        return cls("uniform", low, high)
+
+    @classmethod
+    def normal(cls, mean: float, deviation: float) -> Start:
+        """Return normal numbers around a mean."""
+        return cls("normal", mean, deviation)
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.float32]:
+        """Return so many rows of numbers."""
+        drawn = rng.uniform if self.kind == "uniform" else rng.normal
+        return drawn(self.first, self.second, shape).astype(np.float32)
+
+
+class Part(NamedTuple):
+    """A table of a model, one row for each entity or each relation: its name, where it starts, and its width.
+
+    The parts of an entity lie side by side in one stored row, and so do those of a relation: who trains, stores and
+    looks up rows need not know them. Without a width a part holds k numbers, without a start a truncated normal.
+    """
+
+    name: str
+    start: Start | None = None
+    width: int | None = None
+
+
+def width_of(parts: Sequence[Part], dim: int) -> int:
+    """Return how many numbers a row of these parts holds."""
+    return sum(dim if part.width is None else part.width for part in parts)
 
 
 class Scorer(ABC):
@@ -39,11 +81,11 @@ class Scorer(ABC):
     phases: ClassVar[bool] = False
     """Whether a relation's row holds angles in radians."""
 
-    entity_parts: ClassVar[tuple[str, ...]] = ("x",)
-    """What an entity's row holds, one after another, each of k numbers."""
+    entity_parts: ClassVar[tuple[Part, ...]] = (Part("x"),)
+    """What an entity's row holds, one after another."""
 
-    relation_parts: ClassVar[tuple[str, ...]] = ("x",)
-    """What a relation's row holds, one after another, each of k numbers."""
+    relation_parts: ClassVar[tuple[Part, ...]] = (Part("x"),)
+    """What a relation's row holds, one after another."""
 
     @property
     def fused(self) -> tuple[str, str] | None:
@@ -61,19 +103,19 @@ class Scorer(ABC):
 
     def entity_width(self, dim: int) -> int:
         """Return how many numbers an entity's row holds."""
-        return dim * len(self.entity_parts)
+        return width_of(self.entity_parts, dim)
 
     def relation_width(self, dim: int) -> int:
         """Return how many numbers a relation's row holds."""
-        return dim * len(self.relation_parts)
+        return width_of(self.relation_parts, dim)
 
     @abstractmethod
     def tail_query(self, head: Array, relation: Array) -> Array:
-        """Return the query of (h, r, ?), as wide as an entity's row."""
+        """Return the query of (h, r, ?): all that `compare` needs besides a candidate's row."""
 
     @abstractmethod
     def head_query(self, relation: Array, tail: Array) -> Array:
-        """Return the query of (?, r, t), as wide as an entity's row."""
+        """Return the query of (?, r, t), as wide as that of (h, r, ?)."""
 
     @abstractmethod
     def compare(self, query: Array, candidate: Array) -> Array:
@@ -108,6 +150,16 @@ class Scorer(ABC):
         """Return g(h, r, t)."""
         return self.compare(self.tail_query(head, relation), tail)
 
+    def penalty(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
+        """Return what λ is multiplied by, summed over facts: ½(‖h‖² + ‖r‖² + ‖t‖²); without r where r is angles.
+
+        Shrinking a rotation towards no rotation is no regularisation.
+        """
+        import torch  # noqa: PLC0415 — loaded by now
+
+        rows = (head, tail) if self.phases else (head, relation, tail)
+        return 0.5 * torch.stack([each.square().sum() for each in rows]).sum()
+
 
 class InnerProduct(Scorer):
     """A scorer whose comparator is the inner product of query and candidate."""
@@ -126,4 +178,4 @@ class InnerProduct(Scorer):
         return query @ candidates.mT
 
 
-scorers: Registry[Scorer] = Registry("scorer", "ukge.scorers")
+scorers: Registry[Scorer] = Registry("scorer", "ukge.scorers", more="ukge.models.published")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ukge.models.arrays import Array, halves, side_by_side
-from ukge.models.scorers.base import InnerProduct, scorers
+from ukge.models.scorers.base import InnerProduct, Part, scorers
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class ComplEx(InnerProduct):
     """
 
     fused = ("complex product", "dot")
-    entity_parts = relation_parts = ("real", "imaginary")
+    entity_parts = relation_parts = (Part("real"), Part("imaginary"))
 
     def tail_query(self, head: Array, relation: Array) -> Array:
         """Return h·r, whose real inner product with t is Re(h·r·conj(t))."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from ukge.models.arrays import Array, halves, library, side_by_side, total
-from ukge.models.scorers.base import EPS, Scorer, scorers
+from ukge.models.scorers.base import EPS, Part, Scorer, Start, scorers
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +19,8 @@ class RotatE(Scorer):
     inner_product = False
     fused = ("rotation", "modulus")
     phases = True
-    entity_parts = ("real", "imaginary")
-    relation_parts = ("phase",)
+    entity_parts = (Part("real"), Part("imaginary"))
+    relation_parts = (Part("phase", Start.uniform(-math.pi, math.pi)),)
 
     def tail_query(self, head: Array, relation: Array) -> Array:
         """Return the head turned by θ."""

@@ -1,0 +1,94 @@
+"""Losses: what is asked of a batch's scores, by name. Those of the paper are in `ukge.learning.objective`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from ukge.errors import ConfigError
+from ukge.registry import Registry
+from ukge.settings.config import ObjectiveConfig
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class RuleScores(Protocol):
+    """What is known of a batch's ground rules: the truth values of their bodies, and their rules' weights."""
+
+    @property
+    def body(self) -> Tensor:
+        """The truth values of the bodies."""
+
+    @property
+    def weight(self) -> Tensor:
+        """The weights of the rules."""
+
+
+@dataclass(frozen=True)
+class BatchScores:
+    """All that the terms of the objective see of a batch: scores and rows, never the model.
+
+    `link` maps plausibilities to f(l) as the loss takes it.
+    """
+
+    link: Callable[[Tensor], Tensor]
+    plausibility: Tensor
+    confidence: Tensor
+    rows: tuple[Tensor, Tensor, Tensor]
+    """rows of the facts' heads, relations and tails"""
+    penalty_of: Callable[[Tensor, Tensor, Tensor], Tensor]
+    unseen_plausibility: Tensor | None = None
+    unseen_counts: Tensor | None = None
+    rule_plausibility: Tensor | None = None
+    rules: RuleScores | None = None
+    relations: Tensor | None = None
+    """ids of the facts' relations"""
+    kinds: Tensor | None = None
+    """the rows of all relations"""
+    epoch: int = 0
+    """number of the epoch, from 0, for what changes as training goes on"""
+
+    @property
+    def penalty(self) -> Tensor:
+        """What the scorer is penalised for, summed over the facts."""
+        return self.penalty_of(*self.rows)
+
+    def unseen_mean(self, values: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return the mean of a function of the unseen facts' plausibilities (b, m) over the entries that count."""
+        if self.unseen_plausibility is None:
+            return self.plausibility.new_zeros(())
+        loss = values(self.unseen_plausibility)
+        if self.unseen_counts is None:
+            return loss.mean()
+        return (loss * self.unseen_counts).sum() / self.unseen_counts.sum().clamp(min=1)
+
+
+class Term(Protocol):
+    """One summand of the objective."""
+
+    @property
+    def name(self) -> str:
+        """The name under which its values are reported."""
+
+    def value(self, scores: BatchScores) -> Tensor:
+        """Return the term's value on a batch, its weight included."""
+
+
+class Given(NamedTuple):
+    """What a loss is told before training: whether there are unseen facts, and the names of the relations."""
+
+    unseen: bool
+    relations: Sequence[str] = ()
+
+    def need_unseen(self, loss: str) -> None:
+        """Refuse to go without unseen facts."""
+        if not self.unseen:
+            raise ConfigError(f"the {loss} loss needs unseen facts", hint="Choose another sampler than 'none'.")
+
+
+Loss = Callable[[ObjectiveConfig, Given], list[Term]]
+losses: Registry[Loss] = Registry("loss", "ukge.losses", more="ukge.models.published")
+"""What is asked of observed and unseen facts, by name. One whose attribute `learns_confidence` is true makes φ(g) a
+confidence; others learn an order."""
