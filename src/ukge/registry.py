@@ -5,6 +5,9 @@ A package adds a component under a name by an entry point; the group says what i
     [project.entry-points."ukge.links"]
     probit = "my_package.links:probit"
 
+A scorer, link, loss or model may also stand in a file that registers it when it is loaded: `ukge --plugin FILE …`, or
+UKGE_PLUGIN in the environment, with the files separated as those of PATH are.
+
 | group                | holds                                                            |
 | -------------------- | ---------------------------------------------------------------- |
 | `ukge.aggregations`  | how one confidence is made of those of a fact said several times |
@@ -29,8 +32,12 @@ A package adds a component under a name by an entry point; the group says what i
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ukge.errors import ConfigError, known_names
@@ -39,6 +46,39 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
+
+PLUGIN = "UKGE_PLUGIN"
+"""Where the environment names files that register components; processes that a command starts find them there too."""
+
+_plugins: set[str] = set()
+"""Files that were loaded, whatever they came to."""
+
+
+def load_plugins() -> None:
+    """Load the files that the environment names and that were not loaded yet; what is wrong with one names it."""
+    for file in filter(None, os.environ.get(PLUGIN, "").split(os.pathsep)):
+        path = str(Path(file).resolve())
+        if path in _plugins:
+            continue
+        _plugins.add(path)
+        name = f"ukge_plugin_{len(_plugins)}"
+        try:
+            spec = spec_from_file_location(name, path)
+            if spec is None or spec.loader is None:
+                raise ConfigError(f"the plugin {file} cannot be loaded", hint="Give a file that ends in .py.")
+            sys.modules[name] = module = module_from_spec(spec)
+            spec.loader.exec_module(module)
+        except ConfigError:
+            raise
+        except Exception as error:
+            last = error.__traceback__
+            while last is not None and last.tb_next is not None:
+                last = last.tb_next
+            at = f", line {last.tb_lineno}" if last is not None and last.tb_frame.f_code.co_filename == path else ""
+            raise ConfigError(
+                f"the plugin {file} cannot be loaded{at}: {type(error).__name__}: {error}",
+                hint="Mend the file; docs/models.md has an example.",
+            ) from error
 
 
 class Registry(Generic[T]):
@@ -70,7 +110,10 @@ class Registry(Generic[T]):
         """Return the component called `name`, with the settings given behind a colon, or say which names exist."""
         called, colon, settings = name.partition(":")
         if called not in self:
-            raise ConfigError(f"unknown {self.kind} '{called}'", hint=known_names(called, self.names()))
+            hint = known_names(called, self.names())
+            if self._more:
+                hint += f" A file that registers one of your own is found by --plugin FILE, or in {PLUGIN}."
+            raise ConfigError(f"unknown {self.kind} '{called}'", hint=hint)
         if called not in self._known:
             self._known[called] = self._loaded(self._offered()[called])
         found = self._known[called]
@@ -97,6 +140,7 @@ class Registry(Generic[T]):
     def _load_more(self) -> None:
         if self._more:
             import_module(self._more)
+            load_plugins()
 
     def _offered(self) -> dict[str, EntryPoint]:
         """Return what other packages offer, unloaded; to look for it takes a while, so names of our own do without."""

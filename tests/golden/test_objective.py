@@ -14,16 +14,14 @@ from ukge.learning.objective import (
     L2,
     Logistic,
     Margin,
-    Observed,
     RuleBatch,
     Rules,
     Softmax,
-    Unseen,
     build_objective,
     log_total,
 )
 from ukge.learning.sampling import Facts
-from ukge.models.losses import BatchScores, Term, losses
+from ukge.models.losses import BatchScores, Observed, Term, Unseen, losses
 from ukge.models.scorers import scorers
 from ukge.settings.config import ObjectiveConfig
 from ukge.settings.knobs import LossName
@@ -180,6 +178,6 @@ def test_unknown_loss_lists_the_known_ones() -> None:
     assert names(ObjectiveConfig(loss="softmax"), rules=False) == ["softmax", "l2"]
     with pytest.raises(ConfigError, match="softmax loss needs unseen facts"):
         names(ObjectiveConfig(loss="softmax"), unseen=False)
-    with pytest.raises(ConfigError, match=r"Known: .*logistic, margin, softmax, squared"):
+    with pytest.raises(ConfigError, match=r"Known: .*logistic, margin, .*softmax, squared"):
         names(ObjectiveConfig(loss="hinge"))
     assert set(get_args(LossName)) <= set(losses.names())

@@ -144,6 +144,9 @@ def _root(
     version: bool = typer.Option(
         False, "--version", help="Print the version and stop.", callback=_tell_version, is_eager=True
     ),
+    plugin: list[str] = typer.Option(
+        [], "--plugin", metavar="FILE", help="Load a scorer, link, loss or model of your own; may stand anywhere."
+    ),
 ) -> None:
     pass
 
@@ -164,7 +167,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     warnings.showwarning = _tell
     logging.getLogger("ukge").handlers = [_Log()]
     try:
-        code = app(arguments, standalone_mode=False)
+        code = app(_without_plugins(sys.argv[1:] if arguments is None else list(arguments)), standalone_mode=False)
         sys.stdout.flush()
     except UkgeError as error:
         fail(error)
@@ -189,6 +192,28 @@ def run(arguments: Sequence[str] | None = None) -> int:
     else:
         return code if isinstance(code, int) else ExitCode.OK
     return ExitCode.MISTAKE
+
+
+def _without_plugins(arguments: list[str]) -> list[str]:
+    """Load the files of `--plugin`, which every command takes, and return what else was said."""
+    stop = arguments.index("--") if "--" in arguments else len(arguments)
+    kept, files, at = arguments[stop:], list[str](), 0
+    rest: list[str] = []
+    while at < stop:
+        word, at = arguments[at], at + 1
+        if word.startswith("--plugin="):
+            files.append(word.removeprefix("--plugin="))
+        elif word == "--plugin" and at < stop:
+            files, at = [*files, arguments[at]], at + 1
+        else:
+            rest.append(word)
+    if files:
+        from ukge.registry import PLUGIN, load_plugins
+
+        before = filter(None, [os.environ.get(PLUGIN)])
+        os.environ[PLUGIN] = os.pathsep.join([*before, *(os.path.abspath(file) for file in files)])
+        load_plugins()
+    return rest + kept
 
 
 def _forget_output() -> None:

@@ -16,6 +16,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from ukge.learning.pool import Labelled
 from ukge.learning.sampling import Facts, Negatives
 from ukge.logic.lukasiewicz import distance_to_satisfaction
 from ukge.models.links import Link
@@ -39,6 +40,7 @@ class Batch(NamedTuple):
     confidence: Tensor
     negatives: Negatives | None = None
     rules: RuleBatch | None = None
+    labelled: Labelled | None = None
     epoch: int = 0
 
     def entity_ids(self) -> list[Tensor]:
@@ -46,32 +48,10 @@ class Batch(NamedTuple):
         ids = [self.facts.head, self.facts.tail]
         if self.negatives is not None:
             ids += self.negatives.entities
-        if self.rules is not None:
-            ids += [self.rules.facts.head, self.rules.facts.tail]
+        for others in (self.labelled, self.rules):
+            if others is not None:
+                ids += [others.facts.head, others.facts.tail]
         return ids
-
-
-@dataclass(frozen=True)
-class Observed:
-    """J⁺, on observed facts (eq. 13)."""
-
-    name: str = "observed"
-
-    def value(self, scores: BatchScores) -> Tensor:
-        """Return the mean over the batch's facts of (f(l) − s)²."""
-        return (scores.link(scores.plausibility) - scores.confidence).square().mean()
-
-
-@dataclass(frozen=True)
-class Unseen:
-    """The prior rule ¬l on unseen facts (eq. 12 and 14)."""
-
-    weight: float
-    name: str = "unseen"
-
-    def value(self, scores: BatchScores) -> Tensor:
-        """Return the weight × the mean over the batch's unseen facts of f(l)²."""
-        return self.weight * scores.unseen_mean(lambda g: scores.link(g).square())
 
 
 @dataclass(frozen=True)
@@ -176,12 +156,6 @@ class _LogTotal(Function):
         return share * (gradients[0].unsqueeze(-1) / total), None
 
 
-@losses.register("squared")
-def squared(config: ObjectiveConfig, given: Given) -> list[Term]:
-    """Return what the paper asks of observed and unseen facts (eq. 13 and 14)."""
-    return [Observed(), Unseen(config.negative_weight)] if given.unseen and config.negative_weight else [Observed()]
-
-
 @losses.register("logistic")
 def _logistic(config: ObjectiveConfig, given: Given) -> list[Term]:
     return [Logistic(config.negative_weight if given.unseen else 0.0)]
@@ -225,11 +199,15 @@ def score_batch(scorer: Scorer, link: Link, weights: Weights, batch: Batch) -> B
     head, tail, *rows = torch.split_with_sizes(weights.entity_rows, [len(ids) for ids in batch.entity_ids()])
     relation = weights.relation.index_select(0, batch.facts.relation)
     tail_query = scorer.tail_query(head, relation)
-    unseen = by_rules = None
-    if batch.rules is not None:
-        *rows, rule_head, rule_tail = rows
-        kinds = weights.relation.index_select(0, batch.rules.facts.relation)
-        by_rules = scorer.plausibility(rule_head, kinds, rule_tail)
+    unseen = None
+    others: list[Tensor | None] = []
+    for drawn in (batch.rules, batch.labelled):  # the last rows first
+        found = None
+        if drawn is not None:
+            *rows, other_head, other_tail = rows
+            kinds = weights.relation.index_select(0, drawn.facts.relation)
+            found = scorer.plausibility(other_head, kinds, other_tail)
+        others.append(found)
     if batch.negatives is not None:
         head_query = scorer.head_query(relation, tail)
         unseen = batch.negatives.plausibility(scorer, head_query, tail_query, *rows)
@@ -245,6 +223,8 @@ def score_batch(scorer: Scorer, link: Link, weights: Weights, batch: Batch) -> B
         epoch=batch.epoch,
         unseen_plausibility=unseen,
         unseen_counts=None if batch.negatives is None else batch.negatives.counts,
-        rule_plausibility=by_rules,
+        rule_plausibility=others[0],
         rules=batch.rules,
+        labelled_plausibility=others[1],
+        labelled_confidence=None if batch.labelled is None else batch.labelled.confidence,
     )

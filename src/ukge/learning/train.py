@@ -144,7 +144,12 @@ def _fitting(state: State, engine: Engine, run: Run) -> State:
     own, tables = engine.state(), engine.parameters.as_dict()
     expected = {name: Expected(array.dtype.name, array.shape) for name, array in own.items()}
     if not own:  # PyTorch's optimisers have none before their first step: a moment is as large as its table
+        known: dict[str, Expected] = getattr(engine, "expected", dict)()
+        if known.keys() & state.keys():
+            expected |= known
         for name, array in state.items():
+            if name in known:
+                continue
             table = tables.get(name.partition(".")[0])
             shape = table.shape if table is not None and array.ndim else ()
             expected[name] = Expected(array.dtype.name, shape)

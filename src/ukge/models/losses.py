@@ -1,4 +1,4 @@
-"""Losses: what is asked of a batch's scores, by name. Those of the paper are in `ukge.learning.objective`."""
+"""Losses: what is asked of a batch's scores, by name; the paper's (eq. 13 and 14), and what others are made of."""
 
 from __future__ import annotations
 
@@ -43,6 +43,9 @@ class BatchScores:
     unseen_counts: Tensor | None = None
     rule_plausibility: Tensor | None = None
     rules: RuleScores | None = None
+    labelled_plausibility: Tensor | None = None
+    labelled_confidence: Tensor | None = None
+    """unseen facts of a pool, with the confidences that the model gave them before"""
     relations: Tensor | None = None
     """ids of the facts' relations"""
     kinds: Tensor | None = None
@@ -88,7 +91,54 @@ class Given(NamedTuple):
             raise ConfigError(f"the {loss} loss needs unseen facts", hint="Choose another sampler than 'none'.")
 
 
+class PoolSettings(NamedTuple):
+    """How a loss learns from unseen facts that the model labels itself: a ring of `capacity` of them.
+
+    From epoch `gather` on it is filled with corruptions and what the model says of them, from epoch `use` on a share of
+    a batch's unseen facts comes from it: `rise` more each epoch, up to `most`.
+    """
+
+    capacity: int
+    gather: int
+    use: int
+    rise: float
+    most: float
+
+    def share(self, epoch: int) -> float:
+        """Return which share of the unseen facts comes from the pool in an epoch."""
+        return min(self.most, self.rise * (epoch - self.use + 1)) if epoch >= self.use else 0.0
+
+
 Loss = Callable[[ObjectiveConfig, Given], list[Term]]
 losses: Registry[Loss] = Registry("loss", "ukge.losses", more="ukge.models.published")
 """What is asked of observed and unseen facts, by name. One whose attribute `learns_confidence` is true makes φ(g) a
-confidence; others learn an order."""
+confidence; others learn an order. One with an attribute `pool` learns from a pool of its own guesses."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """J⁺, on observed facts (eq. 13)."""
+
+    name: str = "observed"
+
+    def value(self, scores: BatchScores) -> Tensor:
+        """Return the mean over the batch's facts of (f(l) − s)²."""
+        return (scores.link(scores.plausibility) - scores.confidence).square().mean()
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """The prior rule ¬l on unseen facts (eq. 12 and 14)."""
+
+    weight: float
+    name: str = "unseen"
+
+    def value(self, scores: BatchScores) -> Tensor:
+        """Return the weight × the mean over the batch's unseen facts of f(l)²."""
+        return self.weight * scores.unseen_mean(lambda g: scores.link(g).square())
+
+
+@losses.register("squared")
+def squared(config: ObjectiveConfig, given: Given) -> list[Term]:
+    """Return what the paper asks of observed and unseen facts (eq. 13 and 14)."""
+    return [Observed(), Unseen(config.negative_weight)] if given.unseen and config.negative_weight else [Observed()]

@@ -14,14 +14,16 @@ from ukge.learning.data import TrainingData
 from ukge.learning.engines import EpochResult
 from ukge.learning.engines.torch_optimisers import Gradient, optimisers
 from ukge.learning.objective import Batch, RuleBatch, Weights, build_objective, score_batch
-from ukge.learning.sampling import Facts, epoch_generator, epoch_order, rule_count, samplers
+from ukge.learning.pool import PREFIX, Pool, corrupted, fewer
+from ukge.learning.sampling import Facts, PerFact, epoch_generator, epoch_order, rule_count, samplers
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.links import Link
-from ukge.models.losses import Term
+from ukge.models.losses import PoolSettings, Term, losses
 from ukge.models.scorers import Scorer
 from ukge.models.tables import Parameters, State
 from ukge.models.tensors import resolve_device, to_tensor
 from ukge.settings.config import Config
+from ukge.storage.arrays import Expected
 
 
 class OnDevice(ABC):
@@ -95,12 +97,29 @@ class Batches:
             rules=self._rules is not None,
             relations=data.relation_names,
         )
+        settings: PoolSettings | None = getattr(losses.get(config.objective.loss), "pool", None)
+        self.pool = None if settings is None else Pool(settings, data)
 
     def draw(self, picks: Tensor, generator: torch.Generator, epoch: int = 0) -> Batch:
         """Return the facts picked, with unseen facts and ground rules drawn for them."""
         facts = _pick(self._facts, picks)
-        negatives = self._sampler.sample(facts, generator)
-        return Batch(facts, self._confidence[picks], negatives, self._draw_rules(len(picks), generator), epoch)
+        negatives, labelled = self._sampler.sample(facts, generator), None
+        if self.pool is not None and len(self.pool) and isinstance(negatives, PerFact):
+            share = self.pool.settings.share(epoch)
+            if share > 0.0:
+                wanted = round(share * 2 * negatives.heads.numel())
+                negatives = fewer(negatives, 1.0 - share)
+                labelled = self.pool.draw(wanted, generator, self._device)
+        rules = self._draw_rules(len(picks), generator)
+        return Batch(facts, self._confidence[picks], negatives, rules, labelled, epoch)
+
+    def gather(self, batch: Batch, predict: Callable[[Facts], Tensor], generator: torch.Generator) -> None:
+        """Put fresh corruptions of a batch's facts into the pool, with what the model says of them now."""
+        if self.pool is not None and batch.epoch >= self.pool.settings.gather:
+            unseen = self._sampler.sample(batch.facts, generator)
+            if isinstance(unseen, PerFact):
+                facts = corrupted(batch.facts, unseen)
+                self.pool.put(facts, predict(facts))
 
     def _draw_rules(self, n_facts: int, generator: torch.Generator) -> RuleBatch | None:
         if self._rules is None:
@@ -142,7 +161,31 @@ class TorchEngine(OnDevice):
         order = torch.from_numpy(epoch_order(self._n_facts, seed, number)).to(self.device)
         generator = epoch_generator(seed, number, self.device)
         for picks in torch.split(order, self._config.optimiser.batch_size):
-            yield self._step(self._batches.draw(picks, generator, number)), len(picks)
+            batch = self._batches.draw(picks, generator, number)
+            yield self._step(batch), len(picks)
+            self._batches.gather(batch, self._predict, generator)
+
+    @torch.no_grad()
+    def _predict(self, facts: Facts) -> Tensor:
+        """Return the confidences of facts, as the weights are now."""
+        entity, relation, link = (self._tables[name] for name in ("entity", "relation", "link"))
+        g = self._scorer.plausibility(entity[facts.head], relation[facts.relation], entity[facts.tail])
+        return self._link.predict(g, link[0], link[1])
+
+    def state(self) -> State:
+        """Return the optimiser's state, and the pool if the loss has one."""
+        pool = self._batches.pool
+        return super().state() | ({} if pool is None else pool.state())
+
+    def load_state(self, state: State) -> None:
+        """Take up a copy of a state that `state` gave."""
+        if self._batches.pool is not None:
+            self._batches.pool.load_state(state)
+        super().load_state({name: array for name, array in state.items() if not name.startswith(PREFIX)})
+
+    def expected(self) -> dict[str, Expected]:
+        """Return what must be true of the parts of a state that are no larger than the tables: those of the pool."""
+        return {} if self._batches.pool is None else self._batches.pool.expected()
 
     def _step(self, batch: Batch) -> Tensor:
         values, gradients = differentiate(

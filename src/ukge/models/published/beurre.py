@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ukge.errors import ConfigError, known_names
 from ukge.models.arrays import Array, library, side_by_side, total
 from ukge.models.links import Link, links
-from ukge.models.losses import BatchScores, Given, Term, losses
+from ukge.models.losses import BatchScores, Given, Term, losses, squared
 from ukge.models.scorers.base import Part, Scorer, Start, scorers
 from ukge.settings.config import ObjectiveConfig
 from ukge.settings.knobs import knob
@@ -132,7 +132,8 @@ class Exponential(Link):
 
     def predict(self, plausibility: Array, weight: Array, bias: Array) -> Array:
         """Return exp(g), at most 1."""
-        return self.forward(library(plausibility).clip(plausibility, None, 0.0), weight, bias)
+        bounded: Array = library(plausibility).clip(plausibility, None, 0.0)
+        return self.forward(bounded, weight, bias)
 
     def ranking_sign(self, weight: float) -> float:  # noqa: ARG002
         """Return 1: w takes no part."""
@@ -204,7 +205,7 @@ class BoxLogic(Settable):
 
     def __call__(self, config: ObjectiveConfig, given: Given) -> list[Term]:
         """Return the terms of the squared loss, and one for the relations."""
-        terms = losses.get("squared")(config, given)
+        terms = squared(config, given)
         ids = {name: at for at, name in enumerate(given.relations)}
 
         def place(name: str) -> int:

@@ -1,0 +1,87 @@
+"""PASSLEAF: the loss worked out by hand, when the pool fills and is used, and what it holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from ukge.learning.data import TrainingData
+from ukge.learning.pool import Pool, corrupted, fewer
+from ukge.learning.sampling import Facts, PerFact
+from ukge.models.losses import BatchScores, Given, PoolSettings, losses
+from ukge.models.published.passleaf import SemiSupervised
+from ukge.models.scorers import scorers
+from ukge.settings.config import ObjectiveConfig
+
+
+def batch(**more: Any) -> BatchScores:
+    nothing = torch.zeros(2, 1)
+    return BatchScores(
+        lambda x: x,
+        torch.tensor([0.7, 0.2]),
+        torch.tensor([1.0, 0.5]),
+        (nothing, nothing, nothing),
+        scorers.get("distmult").penalty,
+        **more,
+    )
+
+
+def test_the_loss_is_the_one_worked_out_by_hand() -> None:
+    observed, unlabelled = losses.get("semi-supervised")(ObjectiveConfig(negative_weight=2.0), Given(True))
+    assert observed.value(batch()).item() == pytest.approx((0.09 + 0.09) / 2)
+    unseen = torch.tensor([[0.1, 0.3], [0.5, 0.7]])
+    false = 0.01 + 0.09 + 0.25 + 0.49
+    assert unlabelled.value(batch(unseen_plausibility=unseen)).item() == pytest.approx(2.0 * false / 4)
+    guessed = {"labelled_plausibility": torch.tensor([0.6]), "labelled_confidence": torch.tensor([0.8])}
+    assert unlabelled.value(batch(unseen_plausibility=unseen, **guessed)).item() == pytest.approx(
+        2.0 * (false + 0.04) / 5
+    )
+    counts = torch.tensor([[True, True], [True, False]])
+    found = unlabelled.value(batch(unseen_plausibility=unseen, unseen_counts=counts, **guessed))
+    assert found.item() == pytest.approx(2.0 * (false - 0.49 + 0.04) / 4)
+
+
+def test_the_share_of_the_pool_rises_to_its_most() -> None:
+    pool = SemiSupervised().pool
+    assert [pool.share(epoch) for epoch in (29, 30, 31, 69, 200)] == pytest.approx([0.0, 0.02, 0.04, 0.8, 0.8])
+
+
+def facts_of(*heads: int) -> Facts:
+    return Facts(torch.tensor(heads), torch.zeros(len(heads), dtype=torch.int64), torch.tensor(heads) + 1)
+
+
+def test_the_pool_is_a_ring_that_is_stored_and_taken_up() -> None:
+    ids = torch.arange(9, dtype=torch.int32).numpy()
+    data = TrainingData(ids, ids * 0, ids, (ids * 0 + 1).astype("float32"), 10, 1)
+    settings = PoolSettings(4, 0, 0, 1.0, 0.5)
+    pool = Pool(settings, data)
+    assert pool.state() == {}
+    pool.put(facts_of(0, 1, 2), torch.tensor([0.0, 0.1, 0.2]))
+    pool.put(facts_of(3, 4, 5, 6, 7, 8), torch.tensor([0.3, 0.4, 0.5, 0.6, 0.7, 0.8]))
+    state = pool.state()
+    assert sorted(state["pool.head"].tolist()) == [5, 6, 7, 8]  # the newest four
+    assert state["pool.confidence"].tolist() == pytest.approx((state["pool.head"] / 10).tolist())
+    again = Pool(settings, data)
+    again.load_state({name: array.copy() for name, array in state.items()})
+    for each in (pool, again):
+        each.put(facts_of(1), torch.tensor([0.1]))
+    assert all((again.state()[name] == array).all() for name, array in pool.state().items())
+    drawn = [each.draw(50, torch.Generator().manual_seed(3), torch.device("cpu")) for each in (pool, again)]
+    assert torch.equal(drawn[0].confidence, drawn[1].confidence)
+    assert torch.allclose(drawn[0].confidence, drawn[0].facts.head / 10)
+
+
+def test_corruptions_of_a_batch_one_by_one() -> None:
+    facts = Facts(torch.tensor([1, 2]), torch.tensor([0, 1]), torch.tensor([3, 4]))
+    unseen = PerFact(torch.tensor([[5, 6], [7, 8]]), torch.tensor([[9, 10], [11, 12]]))
+    head, relation, tail = corrupted(facts, unseen)
+    assert list(zip(head.tolist(), relation.tolist(), tail.tolist(), strict=True)) == [
+        (5, 0, 3), (6, 0, 3), (7, 1, 4), (8, 1, 4), (1, 0, 9), (1, 0, 10), (2, 1, 11), (2, 1, 12),
+    ]  # fmt: skip
+    half = fewer(PerFact(unseen.heads, unseen.tails, torch.tensor([[True, False, False, True]] * 2)), 0.5)
+    assert half.heads.tolist() == [[5], [7]]
+    assert half.tails.tolist() == [[9], [11]]
+    assert half.counts is not None
+    assert half.counts.tolist() == [[True, False]] * 2
