@@ -43,7 +43,7 @@ def test_the_example_of_the_page_is_trained_judged_and_asked(mine: Path, facts: 
     brief = "--dim", 8, "--epochs", 2, "--probe", "none", "--quiet"
     done = ukge("train", facts, "--plugin", mine, "--model", "simple", "--out", run, *brief)
     assert done.returncode == 0, done.stderr
-    done = ukge(f"--plugin={mine}", "evaluate", run, "--protocol", "clean")
+    done = ukge(f"--plugin={mine}", "evaluate", run)
     assert done.returncode == 0, done.stderr
     head, relation, *_ = facts.read_text(encoding="utf-8").splitlines()[1].split("\t")
     told = ukge("rank", run, relation, "--head", head, "--json", UKGE_PLUGIN=str(mine))
