@@ -38,7 +38,7 @@ from ukge.evaluation.classification import Classification, classification
 from ukge.evaluation.evaluate import evaluate, prepare
 from ukge.evaluation.metric import Bootstrap
 from ukge.evaluation.protocols import Settings
-from ukge.evaluation.tasks import ClassificationTask, LinkTask, RankingTask, Task
+from ukge.evaluation.tasks import LinkTask, RankingTask, Task
 from ukge.evidence import Evidence, EvidenceSettings
 from ukge.evidence.fitting import mixed_negatives
 from ukge.graph.catalogue import open_dataset
@@ -262,16 +262,13 @@ def clean_figures(name: str, seed: int, runs: Path) -> Figures:
     plan = prepare(dataset, "clean", Settings(tau=TAU.get(name, 0.85), seed=seed))
     judged = evaluate(plan, {"model": UKGE.load(paths[0]).predictor, "evidence": fitted}, bootstrap=NONE)
     wanted = {"confidence": ("mse", "mae"), "ranking": ("linear",), "classification": ("f1",)}
-    figures = {
+    return {
         f"{row.name} {table} {each.metric.name}": each.value
         for row in judged.rows
         for table, names in wanted.items()
         for each in row.figures.get(table, ())
         if each.metric.name in names
     }
-    # The protocol's classifier learns from training facts, and evidence knows those.
-    (task,) = (each for each in plan.tasks if isinstance(each, ClassificationTask))
-    return figures | {"evidence classification f1": _strong(fitted, task.facts, task.tau).f1}
 
 
 def synthetic_figures(seed: int) -> Figures:

@@ -15,9 +15,11 @@ from tests.evidence.conftest import asked
 from typer.testing import CliRunner
 
 from ukge.errors import ConfigError, DataError, RunError
+from ukge.evaluation.classification import classification
 from ukge.evaluation.evaluate import evaluate, prepare
 from ukge.evaluation.metric import Bootstrap
 from ukge.evaluation.protocols import Settings
+from ukge.evaluation.tasks import ClassificationTask
 from ukge.evidence import Evidence, EvidenceSettings
 from ukge.evidence.fitting import GATHERING, mixed_negatives
 from ukge.evidence.layout import arrays_of
@@ -341,3 +343,17 @@ def test_evidence_says_what_it_is(evidence: Evidence, dataset: Dataset) -> None:
     expected = f"Evidence(ukge-rect and {len(evidence.feature_names)} columns {known}; mse on unseen facts {mse:.5f})"
     assert repr(evidence) == expected
     assert f"{mse:.3f}" in evidence._repr_html_()
+
+
+def test_protocols_let_evidence_tell_strong_facts_itself(evidence: Evidence, dataset: Dataset) -> None:
+    """A classifier fitted to training facts, which evidence knows, found none: F1 was 0 on CN15k, and is .59."""
+    tau = float(np.median(dataset.val.confidence))
+    task = ClassificationTask(dataset.train, dataset.test, tau, "")
+    ((sample,),) = task.samples(evidence).values()
+    chance = evidence.strong(tau).chance(dataset.test, count_itself=True)
+    told = classification(chance > 0.5, dataset.test.confidence > tau)
+    assert sample.point()["f1"] == pytest.approx(told.f1)
+    assert told.f1 > 0.5
+    assert len(task.curve(evidence).threshold) == len(np.unique(chance))
+    ids = dataset.test.head, dataset.test.relation, dataset.test.tail
+    assert evidence.strong_chance(*ids, tau=float(dataset.val.confidence.max())) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -40,6 +40,17 @@ class Predictor(Ranker, Protocol):
 
     def confidence(self, head: AnyIds, relation: AnyIds, tail: AnyIds) -> Numbers:
         """Return the predicted confidence of each fact."""
+
+
+@runtime_checkable
+class TellsStrong(Protocol):
+    """A predictor that tells strong facts itself, because it knows the training facts.
+
+    A classifier fitted to what it says of those would learn that strong facts look far surer than any unseen one does.
+    """
+
+    def strong_chance(self, head: AnyIds, relation: AnyIds, tail: AnyIds, tau: float) -> Numbers | None:
+        """Return how likely each fact has a confidence above τ; None where no fact told it what is strong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +198,10 @@ class RankingTask(SampledTask):
 
 
 class ClassificationTask(SampledTask):
-    """Find the strong facts among facts and false links, with a classifier fitted to training data."""
+    """Find the strong facts among facts and false links, with a classifier fitted to training data.
+
+    A predictor that tells them itself is asked instead: strong is what is more likely so than not.
+    """
 
     kinds = (Classification,)
 
@@ -197,14 +211,25 @@ class ClassificationTask(SampledTask):
 
     def samples(self, predictor: Predictor) -> Samples:
         """Return what F1, accuracy, precision and recall are drawn from."""
-        seen = predictor.confidence(self.fit_on.head, self.fit_on.relation, self.fit_on.tail)
-        classifier = StrongFacts.fit(seen, self.fit_on.confidence > self.tau)
-        found = classifier.predict(self._predict(predictor))
+        chance = self._chance(predictor)
+        if chance is None:
+            seen = predictor.confidence(self.fit_on.head, self.fit_on.relation, self.fit_on.tail)
+            classifier = StrongFacts.fit(seen, self.fit_on.confidence > self.tau)
+            found = classifier.predict(self._predict(predictor))
+        else:
+            found = np.asarray(chance > 0.5)
         return {"classification": (classification_sample(found, self.facts.confidence > self.tau),)}
 
     def curve(self, predictor: Predictor) -> PrecisionRecall:
-        """Return the precision–recall curve over thresholds of the predicted confidence."""
-        return precision_recall(self._predict(predictor), self.facts.confidence > self.tau)
+        """Return the precision–recall curve over thresholds of the chance, or of the predicted confidence."""
+        chance = self._chance(predictor)
+        judged = self._predict(predictor) if chance is None else chance
+        return precision_recall(judged, self.facts.confidence > self.tau)
+
+    def _chance(self, predictor: Predictor) -> Numbers | None:
+        if not isinstance(predictor, TellsStrong):
+            return None
+        return predictor.strong_chance(self.facts.head, self.facts.relation, self.facts.tail, self.tau)
 
     def _predict(self, predictor: Predictor) -> Numbers:
         return predictor.confidence(self.facts.head, self.facts.relation, self.facts.tail)

@@ -50,6 +50,7 @@ class Evidence:
     def __init__(self, parts: Parts | StoredParts, prior: float = NEUTRAL) -> None:
         self._parts = parts
         self.prior = prior
+        self._strong: dict[float, StrongClassifier] = {}
 
     @property
     def features(self) -> Features:
@@ -280,6 +281,17 @@ class Evidence:
         that is a leak of the data which a figure has to show.
         """
         return self.predict_ids(head, relation, tail, count_itself=True)
+
+    def strong_chance(self, head: AnyIds, relation: AnyIds, tail: AnyIds, tau: float) -> Floats | None:
+        """Return how likely each fact has a confidence above τ, by ids; None if no validation fact has.
+
+        Whatever is known counts, as in `confidence`; the trees are grown once for each τ.
+        """
+        if not (self.dataset.val.confidence > tau).any():
+            return None
+        if tau not in self._strong:
+            self._strong[tau] = self.strong(tau)
+        return self._strong[tau].chance_of(self.matrix(head, relation, tail, count_itself=True))
 
     def tail_scores(self, head: AnyIds, relation: AnyIds) -> npt.NDArray[np.float32]:
         """Return for each query (h, r, ?) a score of every entity, (n, n_entities); a higher one ranks higher."""

@@ -328,7 +328,10 @@ class StrongClassifier:
 
     def chance(self, facts: Facts, *, count_itself: bool = False) -> Floats:
         """Return the chance of each fact to be a strong one; `count_itself` as in `Evidence.predict`."""
-        columns = self.evidence.matrix(*self.evidence.ids(facts), count_itself=count_itself)
+        return self.chance_of(self.evidence.matrix(*self.evidence.ids(facts), count_itself=count_itself))
+
+    def chance_of(self, columns: Matrix) -> Floats:
+        """Return the chance of facts whose evidence is given."""
         return _sigmoid(self.trees.predict(columns))
 
 
