@@ -56,7 +56,7 @@ def score_and_pull_back(  # type: ignore[no-untyped-def]
         to_relation[r] += to_own[0]
 
 
-@pytest.mark.parametrize("name", scorers.names())
+@pytest.mark.parametrize("name", [name for name in scorers if scorers.get(name).fused is not None])
 def test_plausibilities_and_gradients_are_those_of_the_formula(name: str) -> None:
     scorer, rng = scorers.get(name), np.random.default_rng(0)
     assert scorer.fused is not None

@@ -21,8 +21,17 @@ from ukge.serve.server import create_app
 from ukge.serve.settings import Limits
 from ukge.settings.variants import variants
 
-SMALL: dict[str, Any] = {"dim": 8, "epochs": 4, "every": 2, "batch_size": 64, "negatives": 2, "threads": 1, "seed": 3}
-TREES: dict[str, Any] = {"iterations": 5, "leaves": 4, "folds": 2, "negatives_per_fact": 1.0, "expectation_trees": 3}
+SMALL: dict[str, Any] = {"dim": 8, "epochs": 4, "every": 2, "batch_size": 256, "negatives": 2, "threads": 1, "seed": 3}
+TREES: dict[str, Any] = {
+    "iterations": 3,
+    "leaves": 4,
+    "folds": 2,
+    "negatives_per_fact": 1.0,
+    "expectation_trees": 0,
+    "min_hit_ratio": 1.0,
+    "rank_queries": 10,
+    "rank_candidates": 5,
+}
 OWN = {"passleaf": {"loss": "semi-supervised:gather=1,use=2,capacity=500"}}
 """Settings that let a short training see what a long one would."""
 

@@ -21,7 +21,7 @@ from ukge.learning.engines.torch_engine import OnDevice
 from ukge.learning.engines.torch_optimisers import Gradient
 from ukge.learning.objective import log_total
 from ukge.learning.sampling import epoch_order
-from ukge.models.scorers import Scorer
+from ukge.models.scorers import Scorer, scorers
 from ukge.models.tables import Parameters
 from ukge.settings.config import Config
 
@@ -29,12 +29,14 @@ from ukge.settings.config import Config
 def applies(config: Config) -> bool:
     """Return whether `config` asks for softmax over all entities and nothing that needs single facts."""
     objective, sampling = config.objective, config.sampling
+    own_penalty = type(scorers.get(config.model.scorer)).penalty is not Scorer.penalty
     return (
         objective.loss == "softmax"
         and sampling.sampler == "exhaustive"
         and not sampling.in_range
         and not objective.rule_weight
         and not objective.rule_prior
+        and not (own_penalty and objective.l2)
     )
 
 
