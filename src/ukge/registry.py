@@ -60,6 +60,8 @@ def load_plugins() -> None:
         path = str(Path(file).resolve())
         if path in _plugins:
             continue
+        if not Path(path).is_file():
+            raise ConfigError(f"there is no plugin {file}", hint="Give a file of Python that registers a component.")
         _plugins.add(path)
         name = f"ukge_plugin_{len(_plugins)}"
         try:

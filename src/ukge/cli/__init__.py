@@ -203,7 +203,9 @@ def _without_plugins(arguments: list[str]) -> list[str]:
         word, at = arguments[at], at + 1
         if word.startswith("--plugin="):
             files.append(word.removeprefix("--plugin="))
-        elif word == "--plugin" and at < stop:
+        elif word == "--plugin":
+            if at == stop:
+                raise UkgeError("--plugin names no file", hint="Give one: --plugin FILE.")
             files, at = [*files, arguments[at]], at + 1
         else:
             rest.append(word)
