@@ -12,8 +12,7 @@ from tests.kills.harness import FULL, KILLED, SMALL, Harness, small_disks_can_be
 POINTS = {
     "train": ((KILLED, 0.97), (FULL, 0.5)),
     "train --force": ((KILLED, 0.6),),
-    "tune": ((KILLED, 0.6),),
-    "data prepare": ((KILLED, 0.7), (FULL, 0.4)),
+    "data prepare": ((KILLED, 0.7),),
     "evidence fit": ((KILLED, 0.7),),
 }
 """Where in a command's operations what happens to it."""

@@ -69,7 +69,7 @@ def expected(graph: UncertainGraph, rules: list[Rule], asked: GroundingSettings)
 
 
 @given(graphs(), st.sampled_from([0.0, 0.65]), st.booleans(), st.booleans(), st.sampled_from([0.0, 0.7]))
-@settings(deadline=None, max_examples=6)
+@settings(deadline=None, max_examples=4)
 def test_every_ground_rule_and_no_other(
     engine: Engine, graph: UncertainGraph, strong: float, unseen: bool, distinct: bool, least: float
 ) -> None:

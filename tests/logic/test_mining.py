@@ -50,7 +50,7 @@ def assert_same(found: ScoredRule, wanted: dict[str, float]) -> None:
 
 
 @given(graphs(), st.sampled_from([0.0, 0.5, 0.85]), st.booleans())
-@settings(deadline=None, max_examples=8)
+@settings(deadline=None, max_examples=4)
 def test_figures_of_any_pattern(engine: Engine, graph: UncertainGraph, strong: float, distinct: bool) -> None:
     rules = [parse_rule(text) for text in ANY_PATTERN]
     for found in measure(graph, rules, strong=strong, distinct=distinct, engine=engine):
@@ -58,7 +58,7 @@ def test_figures_of_any_pattern(engine: Engine, graph: UncertainGraph, strong: f
 
 
 @given(graphs(), st.sampled_from([0.0, 0.65]), st.integers(1, 3), st.sampled_from([0.0, 0.4]), st.booleans())
-@settings(deadline=None, max_examples=8)
+@settings(deadline=None, max_examples=4)
 def test_no_rule_is_missed_and_none_is_made_up(
     engine: Engine, graph: UncertainGraph, strong: float, support: int, hit_ratio: float, conjunctions: bool
 ) -> None:

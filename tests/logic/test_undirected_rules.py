@@ -93,7 +93,7 @@ RULES = list(every_rule(2, conjunctions=True))
 
 
 @given(graph=undirected_graphs(), chosen=st.lists(st.sampled_from(RULES), min_size=1, max_size=12, unique=True))
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=5)
 def test_figures_count_a_fact_and_its_mirror_once(graph: UncertainGraph, chosen: list[Rule]) -> None:
     for scored in measure(graph, chosen, strong=STRONG, engine=ENGINE):
         expected = figures(graph, scored.rule)
@@ -102,7 +102,7 @@ def test_figures_count_a_fact_and_its_mirror_once(graph: UncertainGraph, chosen:
 
 
 @given(graph=undirected_graphs(), ratio=st.sampled_from([0.2, 0.5]))
-@settings(deadline=None, max_examples=8)
+@settings(deadline=None, max_examples=4)
 def test_each_rule_is_mined_once_and_none_is_missing(graph: UncertainGraph, ratio: float) -> None:
     wanted = MiningSettings(strong=STRONG, conjunctions=True, min_support=2, min_hit_ratio=ratio, keep_redundant=True)
     mined = [readings(rule, graph.undirected) for rule in mine(graph, wanted, engine=ENGINE).rules]
@@ -122,7 +122,7 @@ def stored_atom(atom: Atom, undirected: Sequence[str]) -> tuple[str, ...]:
 
 
 @given(graph=undirected_graphs(), chosen=st.lists(st.sampled_from(RULES), min_size=1, max_size=6, unique=True))
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=5)
 def test_ground_rules_have_heads_as_they_are_stored_each_once(graph: UncertainGraph, chosen: list[Rule]) -> None:
     told = ground(graph, chosen, GroundingSettings(strong=STRONG, unseen_only=False), engine=ENGINE).read()
     rows = told.to_pylist()

@@ -51,7 +51,8 @@ def typed(commands: list[list[str]], directory: Path, columns: int, environment:
         pyte.Stream(screen).feed(written)
         lines = [line.rstrip() for line in screen.display]
         found.append(Shown(" ".join(command), int(child.match[1]), written, [line for line in lines if line]))
-    child.close()
+    child.expect(pexpect.EOF)
+    child.wait()  # to be killed at once, as closing would, is too soon for a process on a busy machine
     return found
 
 
