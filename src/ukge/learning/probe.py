@@ -58,6 +58,10 @@ MOST_JUDGED = 5_000
 AS_GOOD = 0.01
 """The model's own settings stay, unless others are better by more than this share."""
 
+LEARNT = 0.02
+"""Share by which a candidate is better than the best constant if it learnt anything. On millions of facts none may be
+in so few steps. Then the smallest λ is taken: a larger one might shrink embeddings before they know anything."""
+
 
 class Candidate(NamedTuple):
     """A rate and a λ, with the best validation after so many steps."""
@@ -130,8 +134,14 @@ def probe(
         best, *_ = standing = sorted(found, key=lambda each: sign * each.value)
         going = [(each.lr, each.l2) for each in standing[:left]]
     mine = [each for each in tried if (each.lr, each.l2) == own][-1]
-    as_good = mine.steps == best.steps and abs(mine.value - best.value) <= AS_GOOD * abs(best.value)
-    return Probe(metric, tuple(tried), mine if as_good else best, mine, time.monotonic() - began)
+    chosen = best
+    constant = order.judge.of_a_constant()
+    if constant is not None and best.value > (1.0 - LEARNT) * constant:
+        sound = [each for each in tried if math.isfinite(each.value)]
+        chosen = min(sound, key=lambda each: (each.l2, each.value), default=mine)
+    elif mine.steps == best.steps and abs(mine.value - best.value) <= AS_GOOD * abs(best.value):
+        chosen = mine
+    return Probe(metric, tuple(tried), chosen, mine, time.monotonic() - began)
 
 
 def _open(config: Config) -> list[tuple[float, float]]:

@@ -45,6 +45,10 @@ class Metric(ABC):
     def measure(self, model: Predictor) -> float:
         """Return the metric of `model`."""
 
+    def of_a_constant(self) -> float | None:
+        """Return what one number for everything reaches; None where that says nothing."""
+        return None
+
     def improves(self, value: float, best: float | None) -> bool:
         """Return whether `value` is better than the best so far."""
         if best is None:
@@ -72,6 +76,10 @@ class _Errors(Metric):
         """Return the error of the predicted confidences."""
         predicted = model.confidence(self.facts.head, self.facts.relation, self.facts.tail)
         return self.pick(predicted)
+
+    def of_a_constant(self) -> float:
+        """Return the error of the mean confidence."""
+        return self.pick(np.full(len(self.facts), self.facts.confidence.mean()))
 
     @abstractmethod
     def pick(self, predicted: Numbers) -> float:
