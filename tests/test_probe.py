@@ -102,6 +102,10 @@ def test_where_nothing_is_learnt_so_soon_the_smallest_lambda_is_taken(
     assert metrics.get("mrr")(links).of_a_constant() is None
     monkeypatch.setattr(probing, "RUNGS", ((10, 3), (11, 1)))
     found = probe(dataset, config, None)
+    monkeypatch.setattr(probing, "SOON", 1)
+    often = probe(dataset, config, None)
+    assert often is not None
+    assert often.chosen.value == min(each.value for each in often.tried)  # all facts were seen again and again
     assert found is not None
     assert min(each.value for each in found.tried) > 0.98 * constant
     assert found.chosen.l2 == min(LAMBDAS)

@@ -62,6 +62,9 @@ LEARNT = 0.02
 """Share by which a candidate is better than the best constant if it learnt anything. On millions of facts none may be
 in so few steps. Then the smallest λ is taken: a larger one might shrink embeddings before they know anything."""
 
+SOON = 5
+"""Epochs of steps below which it is too soon to learn anything."""
+
 
 class Candidate(NamedTuple):
     """A rate and a λ, with the best validation after so many steps."""
@@ -136,7 +139,8 @@ def probe(
     mine = [each for each in tried if (each.lr, each.l2) == own][-1]
     chosen = best
     constant = order.judge.of_a_constant()
-    if constant is not None and best.value > (1.0 - LEARNT) * constant:
+    soon = best.steps * config.optimiser.batch_size < SOON * len(dataset.train)
+    if soon and constant is not None and best.value > (1.0 - LEARNT) * constant:
         sound = [each for each in tried if math.isfinite(each.value)]
         chosen = min(sound, key=lambda each: (each.l2, each.value), default=mine)
     elif mine.steps == best.steps and abs(mine.value - best.value) <= AS_GOOD * abs(best.value):
