@@ -49,7 +49,7 @@ def scores(
         plausibility=values,
         confidence=torch.tensor(confidence or [0.0] * len(values), dtype=torch.float64),
         rows=(nothing, nothing, nothing),
-        penalty_of=scorers.get("distmult").penalty,
+        scorer=scorers.get("distmult"),
         unseen_plausibility=unseen,
         unseen_counts=counts,
         rule_plausibility=by_rules,
@@ -92,9 +92,7 @@ def test_l2_is_half_the_mean_square_norm_of_the_facts_rows() -> None:
     head = torch.tensor([[1.0, 2.0], [0.0, 1.0]])
     relation = torch.tensor([[3.0], [0.0]])
     tail = torch.tensor([[0.0, 0.0], [2.0, 2.0]])
-    batch = BatchScores(
-        lambda g: g, torch.zeros(2), torch.zeros(2), (head, relation, tail), scorers.get("distmult").penalty
-    )
+    batch = BatchScores(lambda g: g, torch.zeros(2), torch.zeros(2), (head, relation, tail), scorers.get("distmult"))
     # facts: ½(1 + 4 + 9 + 0) = 7 and ½(1 + 0 + 8) = 4.5
     assert value(L2(0.1), batch) == pytest.approx(0.1 * (7.0 + 4.5) / 2)
 

@@ -19,6 +19,7 @@ from ukge.learning.engines.torch_optimisers import Gradient, optimisers
 from ukge.learning.objective import Batch, Weights, score_batch
 from ukge.learning.sampling import epoch_generator, epoch_order
 from ukge.models.links import links
+from ukge.models.losses import losses
 from ukge.models.model import first_rows, init_rest
 from ukge.models.scorers import scorers
 from ukge.models.tables import Floats, State
@@ -65,7 +66,7 @@ class DistributedEngine:
         done = 0
         for step in range(self._steps):
             first, stop = self._bounds(len(order), step)
-            total += self.step(self.draw(order[first:stop], generator), self._weight(step))
+            total += self.step(self.draw(order[first:stop], generator, number), self._weight(step))
             if on_facts is not None:
                 on_facts(self._n_facts * (step + 1) // self._steps - done)
                 done = self._n_facts * (step + 1) // self._steps
@@ -74,9 +75,9 @@ class DistributedEngine:
             self._n_facts, {term.name: mean for term, mean in zip(self._batches.terms, means, strict=True)}
         )
 
-    def draw(self, picks: Tensor, generator: torch.Generator) -> Batch:
+    def draw(self, picks: Tensor, generator: torch.Generator, epoch: int = 0) -> Batch:
         """Return this rank's part of a batch."""
-        return self._batches.draw(picks, generator)
+        return self._batches.draw(picks, generator, epoch)
 
     def step(self, batch: Batch, weight: float = 1.0) -> Tensor:
         """Take one step together with the other ranks; return the values of this rank's terms × `weight`."""
@@ -139,6 +140,8 @@ def _check(config: Config, world: World) -> None:
         raise ConfigError(f"sharded rows hold a multiple of {LANES} numbers, not {width}", hint="Change ‹dim›.")
     if config.runtime.memory_map:
         raise ConfigError("ranks hold their shards in memory, not in mapped files", hint="Leave out ‹memory_map›.")
+    if getattr(losses.get(config.objective.loss), "pool", None) is not None:
+        raise ConfigError("ranks keep no pool of unseen facts", hint="Train this model in one process.")
     if sampling.sampler == "exhaustive":
         raise ConfigError(
             "the sampler 'exhaustive' needs every entity's row on every rank", hint="Try ‹sampler='shared'›."

@@ -219,7 +219,7 @@ def score_batch(scorer: Scorer, link: Link, weights: Weights, batch: Batch) -> B
         rows=(head, relation, tail),
         relations=batch.facts.relation,
         kinds=weights.relation,
-        penalty_of=scorer.penalty,
+        scorer=scorer,
         epoch=batch.epoch,
         unseen_plausibility=unseen,
         unseen_counts=None if batch.negatives is None else batch.negatives.counts,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ukge.errors import ConfigError
+from ukge.models.scorers.base import Scorer
 from ukge.registry import Registry
 from ukge.settings.config import ObjectiveConfig
 
@@ -38,7 +39,8 @@ class BatchScores:
     confidence: Tensor
     rows: tuple[Tensor, Tensor, Tensor]
     """rows of the facts' heads, relations and tails"""
-    penalty_of: Callable[[Tensor, Tensor, Tensor], Tensor]
+    scorer: Scorer
+    """what the plausibilities are of, for terms that ask something of its rows"""
     unseen_plausibility: Tensor | None = None
     unseen_counts: Tensor | None = None
     rule_plausibility: Tensor | None = None
@@ -56,7 +58,7 @@ class BatchScores:
     @property
     def penalty(self) -> Tensor:
         """What the scorer is penalised for, summed over the facts."""
-        return self.penalty_of(*self.rows)
+        return self.scorer.penalty(*self.rows)
 
     def unseen_mean(self, values: Callable[[Tensor], Tensor]) -> Tensor:
         """Return the mean of a function of the unseen facts' plausibilities (b, m) over the entries that count."""

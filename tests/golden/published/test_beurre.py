@@ -12,7 +12,7 @@ from ukge.errors import ConfigError
 from ukge.models.links import links
 from ukge.models.losses import BatchScores, Given
 from ukge.models.published.beurre import Box, Boxes, BoxLogic
-from ukge.models.scorers import scorers
+from ukge.models.scorers import Scorer, scorers
 from ukge.settings.config import ObjectiveConfig
 
 SHARP = Boxes(temperature=1e-4)
@@ -89,13 +89,13 @@ def test_settings_stand_behind_the_name_and_are_checked() -> None:
         scorers.get("distmult:x=1")
 
 
-def logic(text: str, rows: tuple[Tensor, Tensor, Tensor], relations: list[int], kinds: Tensor) -> float:
-    loss = BoxLogic(temperature=1e-4).with_settings(f"weight=2,{text}")
+def logic(
+    text: str, rows: tuple[Tensor, Tensor, Tensor], relations: list[int], kinds: Tensor, scorer: Scorer = SHARP
+) -> float:
+    loss = BoxLogic().with_settings(f"weight=2,{text}")
     (*_, term) = loss(ObjectiveConfig(), Given(True, ["isa", "has", "of"]))
     nothing = torch.zeros(len(relations), dtype=torch.float64)
-    batch = BatchScores(
-        lambda g: g, nothing, nothing, rows, SHARP.penalty, relations=torch.tensor(relations), kinds=kinds
-    )
+    batch = BatchScores(lambda g: g, nothing, nothing, rows, scorer, relations=torch.tensor(relations), kinds=kinds)
     return float(term.value(batch))
 
 
@@ -108,6 +108,10 @@ def test_a_transitive_relation_lays_an_entity_as_a_tail_where_it_lies_as_a_head(
     assert logic("transitive=isa", rows, [0, 1], kinds) == pytest.approx(2 * (0.5 + 0.5) / 2, rel=1e-2)
     with pytest.raises(ConfigError, match="there is no relation 'is-a'"):
         logic("transitive=is-a", rows, [0, 1], kinds)
+    with pytest.raises(ConfigError, match="'isa has' is no composition"):
+        logic("composed=isa has", rows, [0, 1], kinds)
+    with pytest.raises(ConfigError, match="composed as boxes"):
+        logic("transitive=isa", rows, [0, 1], kinds, scorers.get("distmult"))
 
 
 def test_a_composition_moves_entities_as_its_two_steps_do() -> None:

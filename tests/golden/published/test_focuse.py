@@ -28,7 +28,7 @@ def test_the_loss_is_the_one_worked_out_by_hand(epoch: int, beta: float) -> None
         torch.tensor([g], dtype=torch.float64),
         torch.tensor([s], dtype=torch.float64),
         (head, relation, tail),
-        scorers.get("distmult").penalty,
+        scorers.get("distmult"),
         unseen_plausibility=torch.tensor([[*unseen, 9.0]], dtype=torch.float64),
         unseen_counts=torch.tensor([[True, True, False]]),
         epoch=epoch,

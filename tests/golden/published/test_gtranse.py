@@ -25,7 +25,7 @@ def test_the_margin_grows_with_the_confidence() -> None:
         torch.tensor([-1.0, -1.0]),
         torch.tensor([1.0, 0.5]),
         (nothing, nothing, nothing),
-        scorers.get("transe-unit").penalty,
+        scorers.get("transe-unit"),
         unseen_plausibility=torch.tensor([[-4.0, -20.0], [-4.0, -3.0]]),
     )
     # margins 10 and 2.5: 10 + 1 − 4, nothing; nothing, 2.5 + 1 − 3

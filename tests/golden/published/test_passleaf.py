@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
+from ukge.errors import ConfigError
 from ukge.learning.data import TrainingData
+from ukge.learning.engines.torch_engine import Batches
 from ukge.learning.pool import Pool, corrupted, fewer
 from ukge.learning.sampling import Facts, PerFact
 from ukge.models.losses import BatchScores, Given, PoolSettings, losses
 from ukge.models.published.passleaf import SemiSupervised
 from ukge.models.scorers import scorers
-from ukge.settings.config import ObjectiveConfig
+from ukge.settings.config import Config, ObjectiveConfig
 
 
 def batch(**more: Any) -> BatchScores:
@@ -23,7 +26,7 @@ def batch(**more: Any) -> BatchScores:
         torch.tensor([0.7, 0.2]),
         torch.tensor([1.0, 0.5]),
         (nothing, nothing, nothing),
-        scorers.get("distmult").penalty,
+        scorers.get("distmult"),
         **more,
     )
 
@@ -71,6 +74,14 @@ def test_the_pool_is_a_ring_that_is_stored_and_taken_up() -> None:
     drawn = [each.draw(50, torch.Generator().manual_seed(3), torch.device("cpu")) for each in (pool, again)]
     assert torch.equal(drawn[0].confidence, drawn[1].confidence)
     assert torch.allclose(drawn[0].confidence, drawn[0].facts.head / 10)
+
+
+def test_a_pool_needs_corruptions_of_single_facts() -> None:
+    ids = np.arange(9, dtype=np.int32)
+    data = TrainingData(ids, ids * 0, ids, (ids * 0 + 1).astype("float32"), 10, 1)
+    config = Config().replace(loss="semi-supervised", sampler="shared")
+    with pytest.raises(ConfigError, match="corruptions of single facts"):
+        Batches(data, config, torch.device("cpu"))
 
 
 def test_corruptions_of_a_batch_one_by_one() -> None:

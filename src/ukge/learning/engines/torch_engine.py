@@ -10,12 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ukge.errors import ConfigError
 from ukge.learning.data import TrainingData
 from ukge.learning.engines import EpochResult
 from ukge.learning.engines.torch_optimisers import Gradient, optimisers
 from ukge.learning.objective import Batch, RuleBatch, Weights, build_objective, score_batch
 from ukge.learning.pool import PREFIX, Pool, corrupted, fewer
-from ukge.learning.sampling import Facts, PerFact, epoch_generator, epoch_order, rule_count, samplers
+from ukge.learning.sampling import Facts, Independent, PerFact, epoch_generator, epoch_order, rule_count, samplers
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.links import Link
 from ukge.models.losses import PoolSettings, Term, losses
@@ -99,6 +100,10 @@ class Batches:
         )
         settings: PoolSettings | None = getattr(losses.get(config.objective.loss), "pool", None)
         self.pool = None if settings is None else Pool(settings, data)
+        if self.pool is not None and not isinstance(self._sampler, Independent):
+            raise ConfigError(
+                "a pool is filled with corruptions of single facts", hint="Choose ‹sampler='independent'›."
+            )
 
     def draw(self, picks: Tensor, generator: torch.Generator, epoch: int = 0) -> Batch:
         """Return the facts picked, with unseen facts and ground rules drawn for them."""

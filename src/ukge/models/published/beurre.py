@@ -144,7 +144,6 @@ class Exponential(Link):
 class _Logic:
     """What some relations are held to: that facts go on through them."""
 
-    boxes: Boxes
     weight: float
     transitive: tuple[int, ...]
     composed: tuple[tuple[int, int, int], ...]
@@ -153,39 +152,43 @@ class _Logic:
     def value(self, scores: BatchScores) -> Tensor:
         """Return the weight × the mean over the batch's facts of how far their boxes are from what must hold."""
         head, _, tail = scores.rows
-        if scores.relations is None or scores.kinds is None:
-            return head.new_zeros(())
         found = head.new_zeros(())
+        if scores.relations is None or scores.kinds is None:
+            return found
+        boxes = scores.scorer
+        if not isinstance(boxes, Boxes):
+            raise ConfigError("relations are transitive or composed as boxes", hint="Give ‹scorer='boxes'›.")
         k, kinds = head.shape[-1] // 2, scores.kinds
         for each in self.transitive:
             # Who is a tail of one fact is the head of the next: as a tail it must lie where it lies as a head.
             for entity in (rows[scores.relations == each] for rows in (head, tail)):
                 own = kinds[each].expand(len(entity), -1)
-                as_head = self.boxes.moved(entity, own[:, : 2 * k])
-                as_tail = self.boxes.moved(entity, own[:, 2 * k :])
-                found = found + (1.0 - self._covered(as_tail, as_head)).sum()
+                as_head = boxes.moved(entity, own[:, : 2 * k])
+                as_tail = boxes.moved(entity, own[:, 2 * k :])
+                found = found + (1.0 - _covered(boxes, as_tail, as_head)).sum()
         for first, second, whole in self.composed:
             for part, rows in ((slice(2 * k), head), (slice(2 * k, 4 * k), tail)):
                 entity = rows[scores.relations == (first if part.start is None else second)]
                 steps = [kinds[each, part] for each in (first, second, whole)]
-                both = self._twice(entity, steps[0], steps[1])
-                alone = self.boxes.moved(entity, steps[2].expand(len(entity), -1))
-                found = found + (2.0 - self._covered(alone, both) - self._covered(both, alone)).sum()
+                both = _twice(boxes, entity, steps[0], steps[1])
+                alone = boxes.moved(entity, steps[2].expand(len(entity), -1))
+                found = found + (2.0 - _covered(boxes, alone, both) - _covered(boxes, both, alone)).sum()
         return self.weight * found / len(head)
 
-    def _covered(self, one: Box, other: Box) -> Tensor:
-        """Return the share of the other box that one covers."""
-        share = self.boxes.log_volume(self.boxes.shared(one, other)) - self.boxes.log_volume(other)
-        covered: Tensor = share.clamp(max=0.0).exp()
-        return covered
 
-    def _twice(self, entity: Tensor, first: Tensor, second: Tensor) -> Box:
-        """Return the box of entities as two relations move and stretch it, one after the other."""
-        k = entity.shape[-1] // 2
-        shift = first[:k] + second[:k]
-        factor = first[k:].clamp(min=0.0) * second[k:].clamp(min=0.0)
-        xp = library(entity)
-        return self.boxes.moved(entity, xp.concat((shift, factor)).expand(len(entity), -1))
+def _covered(boxes: Boxes, one: Box, other: Box) -> Tensor:
+    """Return the share of the other box that one covers."""
+    share = boxes.log_volume(boxes.shared(one, other)) - boxes.log_volume(other)
+    covered: Tensor = share.clamp(max=0.0).exp()
+    return covered
+
+
+def _twice(boxes: Boxes, entity: Tensor, first: Tensor, second: Tensor) -> Box:
+    """Return the box of entities as two relations move and stretch it, one after the other."""
+    k = entity.shape[-1] // 2
+    shift = first[:k] + second[:k]
+    factor = first[k:].clamp(min=0.0) * second[k:].clamp(min=0.0)
+    return boxes.moved(entity, library(entity).concat((shift, factor)).expand(len(entity), -1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +199,6 @@ class BoxLogic(Settable):
     paper asks both of the relations' boxes themselves, not of facts.
     """
 
-    temperature: float = knob(0.01, "β of the scorer", above=0.0, most=10.0)
     weight: float = knob(0.1, "weight of what must hold", least=0.0, most=1e6)
     transitive: str = knob("", "names of transitive relations, with | between them")
     composed: str = knob("", "compositions, as a*b=c, with | between them")
@@ -216,10 +218,12 @@ class BoxLogic(Settable):
         transitive = tuple(place(name) for name in self.transitive.split("|") if name)
         composed = []
         for each in filter(None, self.composed.split("|")):
-            first, second, whole = each.replace("=", "*").split("*")
-            composed.append((place(first), place(second), place(whole)))
+            names = each.replace("=", "*").split("*")
+            if len(names) != 3:
+                raise ConfigError(f"'{each}' is no composition", hint="Say it as a*b=c: a, then b, is c.")
+            composed.append((place(names[0]), place(names[1]), place(names[2])))
         if transitive or composed:
-            terms.append(_Logic(Boxes(self.temperature), self.weight, transitive, tuple(composed)))
+            terms.append(_Logic(self.weight, transitive, tuple(composed)))
         return terms
 
 
