@@ -220,7 +220,8 @@ class BoxLogic(Settable):
         for each in filter(None, self.composed.split("|")):
             names = each.replace("=", "*").split("*")
             if len(names) != 3:
-                raise ConfigError(f"'{each}' is no composition", hint="Say it as a*b=c: a, then b, is c.")
+                hint = "It is two relations joined by *, an equals sign, and the third."
+                raise ConfigError(f"'{each}' is no composition", hint=hint)
             composed.append((place(names[0]), place(names[1]), place(names[2])))
         if transitive or composed:
             terms.append(_Logic(self.weight, transitive, tuple(composed)))
