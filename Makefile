@@ -51,8 +51,9 @@ contracts: install
 	$(BIN)/lint-imports --no-cache
 
 # Each worker begins with one half, so that what a folder prepares is prepared once, and helps the other at the end.
+# Two workers with as many threads as cores each would wait for one another.
 unit: install
-	$(BIN)/pytest -n 2 --dist worksteal
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
 
 # Hostile inputs for every reader and rule syntax; findings are kept in tests/fuzz/corpus and tried again by the tests.
 MINUTES ?= 30
