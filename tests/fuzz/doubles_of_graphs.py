@@ -25,6 +25,7 @@ OURS = "https://w3id.org/ukge"
 IRI = r'<[^<>"{}|^`\\\x00-\x20]*>'
 BLANK = r"_:[A-Za-z0-9_]+"
 LITERAL = rf'"[^"\\\x00-\x1f\x7f]*"(?:@[a-z]+|\^\^{IRI})?'
+BRACKET = re.compile(rb"xmlns[^<>]*\}")
 NODE = rf"(?:{IRI}|{BLANK}|{LITERAL})"
 LINE = re.compile(
     rf"[ \t]*({IRI}|{BLANK})[ \t]*({IRI})[ \t]*"
@@ -47,7 +48,8 @@ def graphml(data: bytes) -> list[Fact]:
     try:
         root = ElementTree.fromstring(data)  # what is dangerous ours has refused
     except (ElementTree.ParseError, LookupError, ValueError):
-        raise MalformedError from None
+        # It writes names as {namespace}name, and so cannot read a namespace with such a bracket, which XML allows.
+        raise (UnknownError if BRACKET.search(data) else MalformedError) from None
     elements = list(_elements(root, ""))
     keys: dict[str, str] = {}
     defaults: dict[str, str | None] = {}
