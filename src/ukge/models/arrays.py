@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 LANES, STRIPE, BLOCK = 8, 32, 512
 """Numbers that `total` adds up side by side: in a register, in four of them, and until their sum is put aside."""
 
+FLAT = 30.0
+"""Beyond it, log(1 + exp(x)) is x to double precision, or nearly so."""
+
 Array = TypeVar("Array", npt.NDArray[np.floating[Any]], "Tensor")
 
 
@@ -31,13 +34,26 @@ def library(array: npt.NDArray[np.floating[Any]] | Tensor) -> Any:
 def halves(rows: Array) -> tuple[Array, Array]:
     """Return the first and the second half of each row: real and imaginary parts."""
     middle = rows.shape[-1] // 2
-    return rows[..., :middle], rows[..., middle:]
+    if isinstance(rows, (np.ndarray, np.generic)):
+        return rows[..., :middle], rows[..., middle:]
+    first, second = library(rows).split(rows, middle, dim=-1)  # one gradient for both, where two slices have one each
+    return first, second
 
 
 def side_by_side(first: Array, second: Array) -> Array:
     """Return rows whose halves are given."""
     rows: Array = library(first).concat((first, second), axis=-1)
     return rows
+
+
+def softplus(numbers: Array, scale: float = 1.0) -> Array:
+    """Return scale × log(1 + exp(x / scale)): what is above 0, with a soft corner of that scale."""
+    if isinstance(numbers, (np.ndarray, np.generic)):
+        soft: Array = scale * np.logaddexp(numbers / scale, 0)
+        return soft
+    from torch.nn import functional  # noqa: PLC0415 — loaded by now
+
+    return functional.softplus(numbers, beta=1.0 / scale, threshold=FLAT)
 
 
 def total(rows: Array) -> Array:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ukge.errors import ConfigError, known_names
-from ukge.models.arrays import Array, library, side_by_side, total
+from ukge.models.arrays import Array, halves, library, side_by_side, softplus, total
 from ukge.models.links import Link, links
 from ukge.models.losses import BatchScores, Given, Term, losses, squared
 from ukge.models.scorers.base import Part, Scorer, Start, scorers
@@ -83,25 +83,27 @@ class Boxes(Settable, Scorer):
         asked = Box(query[..., :k], query[..., k : 2 * k])
         other = self.moved(candidate, query[..., 2 * k : 4 * k])
         is_tail = query[..., 4 * k]
-        whole = is_tail * self.log_volume(other) + (1.0 - is_tail) * self.log_volume(asked)
+        whole = (1.0 - is_tail) * self.log_volume(asked)
+        if is_tail.any():  # most of the work where each fact has many candidates of its own: not for heads
+            whole = whole + is_tail * self.log_volume(other)
         share: Array = self.log_volume(self.shared(asked, other)) - whole
         return share
 
     def moved(self, entity: Array, change: Array) -> Box:
         """Return the box of an entity as a relation moves and stretches it."""
-        k, xp = entity.shape[-1] // 2, library(entity)
-        corner, side = entity[..., :k], xp.exp(entity[..., k:])
-        shift, stretched = change[..., :k], side * xp.clip(change[..., k:], 0.0, None)
-        low = corner + shift if self.released else corner + shift + (side - stretched) / 2
-        return Box(low, low + stretched)
+        xp = library(entity)
+        (corner, log_side), (shift, factor) = halves(entity), halves(change)
+        side, factor = xp.exp(log_side), xp.clip(factor, 0.0, None)
+        low = corner + shift
+        if not self.released:
+            low = low + side * ((1.0 - factor) / 2)
+        return Box(low, low + side * factor)
 
     def shared(self, one: Box, other: Box) -> Box:
         """Return the intersection of two boxes: the expected larger lower and smaller upper Gumbel corners."""
-        beta, xp = self.temperature, library(one.low)
-        low = beta * xp.logaddexp(one.low / beta, other.low / beta)
-        high = -beta * xp.logaddexp(-one.high / beta, -other.high / beta)
-        # A mean of extremes lies beyond both; where they are one corner rounding may say otherwise.
-        return Box(xp.maximum(low, xp.maximum(one.low, other.low)), xp.minimum(high, xp.minimum(one.high, other.high)))
+        beta = self.temperature
+        low = one.low + softplus(other.low - one.low, beta)
+        return Box(low, one.high - softplus(one.high - other.high, beta))
 
     def log_volume(self, box: Box) -> Any:
         """Return the logarithm of the expected volume of a box, to a factor that all boxes share."""
@@ -109,8 +111,7 @@ class Boxes(Settable, Scorer):
         side = box.high - box.low - 2.0 * EULER * beta
         x = side if self.released else side / beta
         near = xp.clip(x, FAR, None)
-        soft = xp.log(xp.logaddexp(near, near * 0))
-        return total(xp.where(x < FAR, x, soft))
+        return total(xp.log(softplus(near)) + (x - near))
 
     def penalty(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
         """Return the lengths of sides, corners and changes, summed over facts, each with its share."""
