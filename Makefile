@@ -35,6 +35,7 @@ demo: $(BASE)
 # Hours, but it may be stopped at any moment and goes on where it was. Looks for the graphs where UKGE_DATA says.
 reproduce: install
 	$(BIN)/ukge reproduce --parts paper,rules,clean --page docs/results.md
+	$(BIN)/ukge reproduce --parts field --seeds 1 --page docs/field.md
 
 lint: install
 	$(BIN)/ruff check .

@@ -83,8 +83,13 @@ class ReproductionProgress(TrainingsProgress, Watcher):
 
     def on_job(self, job: Job) -> None:
         """Show whose turn it is."""
-        self.began = time.monotonic()
+        self.began, self.epochs = time.monotonic(), 0
         self.begin(f"training {self.done + 1} of {self.total}: {job}")
+
+    def on_epoch(self, event: EpochEvent) -> None:
+        """Show an epoch, and count it."""
+        self.epochs = event.epoch
+        super().on_epoch(event)
 
     def on_done(self, job: Job, how: str) -> None:
         """Count a training; those that were there already took no time, and tell nothing of the time left."""
@@ -93,7 +98,8 @@ class ReproductionProgress(TrainingsProgress, Watcher):
             self.clock.first += 1 / max(self.total, 1)
         else:
             seconds = duration(time.monotonic() - self.began)
-            self.line(f"{self.done}/{self.total}", f"{job}: {how} in {seconds}", self.clock.left(self.share))
+            epochs = f", {self.epochs} epochs" if self.epochs else ""
+            self.line(f"{self.done}/{self.total}", f"{job}: {how} in {seconds}{epochs}", self.clock.left(self.share))
         self.show_all(f"{self.done} of {self.total} trainings")
 
     def on_news(self, text: str) -> None:

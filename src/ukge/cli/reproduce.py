@@ -21,14 +21,15 @@ def reproduce(
         ),
     ] = None,
     models: Annotated[
-        str, typer.Option("--models", help="Models, with commas; all eight of the paper if not given.", metavar="NAMES")
+        str, typer.Option("--models", help="Models, with commas; all of each part if not given.", metavar="NAMES")
     ] = "",
     seeds: Annotated[int, whole("--seeds", help="Trainings of each model: seeds 0, 1, …", most=1000)] = 3,
     parts: Annotated[
         str,
         typer.Option(
             "--parts",
-            help="What to train for, with commas: paper (its tables), rules (do they help?), clean (no leaks).",
+            help="What to train for, with commas: paper (its tables), rules (do they help?), clean (no leaks), field "
+            "(the models published since).",
             metavar="NAMES",
         ),
     ] = "paper,rules",
@@ -38,7 +39,9 @@ def reproduce(
     page: Annotated[
         Path | None,
         typer.Option(
-            "--page", help="The page to write, in place of an old one; results.md in DIR if not given.", metavar="FILE"
+            "--page",
+            help="The page to write, in place of an old one; results.md in DIR (of field alone, field.md).",
+            metavar="FILE",
         ),
     ] = None,
     settings_from: Annotated[
@@ -59,15 +62,14 @@ def reproduce(
     """
     from ukge.cli.progress import ReproductionProgress
     from ukge.reproduction.document import render
+    from ukge.reproduction.page import only_field, sections
     from ukge.reproduction.page import page as as_page
-    from ukge.reproduction.page import sections
-    from ukge.reproduction.recipes import PAPER_MODELS
     from ukge.reproduction.reproduce import Request
     from ukge.reproduction.reproduce import reproduce as run
 
     request = Request(
         tuple(graphs or GRAPHS),
-        _names(models) or PAPER_MODELS,
+        _names(models),
         seeds,
         _names(parts),
         directory,
@@ -83,7 +85,7 @@ def reproduce(
         print_json([asdict(each) for graph in found.graphs for each in graph.outcomes])
     else:
         out().print(render(sections(found)))
-    target = page or directory / "results.md"
+    target = page or directory / ("field.md" if only_field(found) else "results.md")
     write_text(target, as_page(found))
     note(f"wrote {target}")
     if found.failures:

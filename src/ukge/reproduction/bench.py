@@ -80,6 +80,10 @@ class Outcome(Kept):
     cases: tuple[Case, ...] = ()
     notes: tuple[str, ...] = ()
 
+    def judged_by(self, protocol: str) -> bool:
+        """Return whether there are figures of a protocol beside its own."""
+        return any(table.startswith(f"{protocol}/") for table in self.figures)
+
     def value(self, table: str, metric: str) -> float | None:
         """Return one figure, None where the protocol has none."""
         return self.figures.get(table, {}).get(metric)
@@ -156,7 +160,8 @@ class Bench:
 
     def trivial_path(self, out: Path, protocol: str, seed: int) -> Path:
         """Return where the figures of the trivial baselines are kept."""
-        return out / f"{self.name}-trivial{f'-{CLEAN}-seed-{seed}' if protocol == CLEAN else ''}.json"
+        which = {PAPER: "", CLEAN: f"-{CLEAN}-seed-{seed}"}.get(protocol, f"-{protocol}")
+        return out / f"{self.name}-trivial{which}.json"
 
     def findings(self, out: Path) -> GraphFindings:
         """Return statistics and rules of the graph, found once and kept in `out`."""
@@ -219,6 +224,11 @@ def fingerprints(dataset: Dataset) -> dict[str, str]:
 def figures_of(row: Row) -> Figures:
     """Return the figures of a row of an evaluation as plain values."""
     return {table: {each.metric.name: each.to_dict()["value"] for each in row.figures[table]} for table in row.figures}
+
+
+def under(protocol: str, figures: Figures) -> Figures:
+    """Return the figures of a protocol beside `paper`, with its name before those of its tables."""
+    return {f"{protocol}/{table}": values for table, values in figures.items()}
 
 
 def _case(data: Mapping[str, Any]) -> Case:

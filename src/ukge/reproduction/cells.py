@@ -31,6 +31,16 @@ class Column:
     higher_is_better: bool
 
     @property
+    def protocol(self) -> str:
+        """The protocol that judges it."""
+        return self.table.rpartition("/")[0] or "paper"
+
+    @property
+    def ranks(self) -> bool:
+        """Whether it judges an order, and no confidences."""
+        return self.table.rpartition("/")[2].startswith(("ranking", "links"))
+
+    @property
     def header(self) -> str:
         """The title with an arrow towards better."""
         return f"{self.title} {'↑' if self.higher_is_better else '↓'}"
@@ -58,6 +68,19 @@ EXPONENTIAL = Column("exponential", "nDCG exponential", "ranking", 1.0, 3, True)
 F1 = Column("f1", "F1", "classification", 100.0, 1, True)
 ACCURACY = Column("accuracy", "accuracy", "classification", 100.0, 1, True)
 HELD_OUT = Column("linear", "nDCG held out", "ranking_held_out", 1.0, 3, True)
+
+
+APART = "split/confidence_apart"
+MSE_FACTS = Column("mse_positives", "MSE of facts", APART, 100.0, 2, False)
+MSE_NEGATIVES = Column("mse_negatives", "MSE of negatives", APART, 100.0, 2, False)
+WMR = Column("wmr", "WMR", "split/links_filtered_tail", 1.0, 1, False)
+WHITS = Column("whits_20", "WHits@20", "split/links_filtered_tail", 100.0, 1, True)
+UNKNOWN_TAILS = Column("linear", "nDCG", "split/ranking_held_out", 1.0, 3, True)
+POSITIVE_MSE = Column("mse", "MSE", "positives/confidence", 1.0, 4, False)
+POSITIVE_MAE = Column("mae", "MAE", "positives/confidence", 1.0, 4, False)
+WMRR = Column("wmrr", "WMRR", "positives/links_filtered_tail", 1.0, 3, True)
+MRR = Column("mrr", "MRR", "positives/links_filtered_tail", 1.0, 3, True)
+HITS = Column("hits_1", "Hits@1", "positives/links_filtered_tail", 1.0, 3, True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,16 +183,16 @@ class PublishedRule:
 
 @dataclass(frozen=True)
 class Published:
-    """All numbers, by graph; `results` by model, graph and metric."""
+    """All numbers, by graph; `results` by protocol, model, graph and metric."""
 
     statistics: Mapping[str, Statistics]
     rules: Mapping[str, tuple[PublishedRule, ...]]
-    results: Mapping[str, Mapping[str, Mapping[str, float]]]
+    results: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]
     cases: Mapping[str, tuple[Case, ...]]
 
-    def value(self, graph: str, model: str, metric: str) -> float | None:
-        """Return a number of the tables 3, 4 and 6 in the units they print, None where they have none."""
-        return self.results.get(model, {}).get(graph, {}).get(metric)
+    def value(self, graph: str, model: str, metric: str, protocol: str = "paper") -> float | None:
+        """Return a number of the tables in the units they print, None where they have none."""
+        return self.results[protocol].get(model, {}).get(graph, {}).get(metric)
 
 
 @cache
@@ -180,7 +203,7 @@ def published() -> Published:
     return Published(
         statistics={graph: Statistics(**each) for graph, each in data["statistics"].items()},
         rules={graph: tuple(PublishedRule(**each) for each in rules) for graph, rules in data["rules"].items()},
-        results=data["results"],
+        results={"paper": data["results"], "split": data["split"], "positives": data["positives"]},
         cases={
             graph: tuple(
                 Case(case["head"], case["relation"], tuple(_tail(*each) for each in case["predicted"]))

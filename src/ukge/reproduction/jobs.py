@@ -8,18 +8,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ukge.errors import ConfigError, RunError
 from ukge.graph.dataset import Dataset
 from ukge.learning.data import MINED
 from ukge.learning.estimator import UKGE
 from ukge.learning.train import Callback
-from ukge.reproduction.recipes import ABLATION, MAIN, RANKING, Recipes, comparable, contestants
+from ukge.reproduction.recipes import (
+    ABLATION,
+    FIELD,
+    FIELD_MODELS,
+    MAIN,
+    PAPER_MODELS,
+    RANKING,
+    Recipes,
+    comparable,
+    contestants,
+    registered,
+)
 from ukge.runs.directory import Run
 from ukge.settings.config import Config
 
 PAPER, RULES, CLEAN = "paper", "rules", "clean"
-PARTS = (PAPER, RULES, CLEAN)
+PARTS = (PAPER, RULES, CLEAN, FIELD)
+EVIDENCE = "evidence"
+"""In the place of a model: the evidence over the best of them."""
 MISSING, UNFINISHED, FINISHED, OTHER = "missing", "unfinished", "finished", "other"
 
 
@@ -63,7 +77,10 @@ class Job:
 def planned(
     graphs: Mapping[str, Recipes], models: Sequence[str], seeds: Iterable[int], parts: Sequence[str]
 ) -> list[Job]:
-    """Return the trainings in the order in which they are done: graph by graph, seed by seed, clean ones last."""
+    """Return the trainings in the order in which they are done: graph by graph, seed by seed.
+
+    Without `models` each part has its own. The evidence comes after the models that it may rest upon.
+    """
     for part in parts:
         if part not in PARTS:
             raise ConfigError(f"unknown part '{part}'", hint=f"Known: {', '.join(PARTS)}.")
@@ -72,16 +89,32 @@ def planned(
     jobs: dict[Job, None] = {}
     for graph, recipes in graphs.items():
         for seed in seeds:
-            if PAPER in parts:
-                for model in models:
+            for part, own in ((PAPER, PAPER_MODELS), (FIELD, FIELD_MODELS)):
+                for model in (models or own) if part in parts else ():
+                    if part == FIELD and not (registered(model) and recipes.enters(model)):
+                        continue
                     jobs[Job(graph, model, seed)] = None
                     if recipes.has_ranking(model):
                         jobs[Job(graph, model, seed, RANKING)] = None
             if RULES in parts:
                 jobs |= {Job(graph, model, seed): None for model in ABLATION}
             if CLEAN in parts:
-                jobs |= {Job(graph, model, seed, clean=True): None for model in models}
+                jobs |= {Job(graph, model, seed, clean=True): None for model in models or PAPER_MODELS}
+            if FIELD in parts:
+                jobs[Job(graph, EVIDENCE, seed)] = None
     return list(jobs)
+
+
+def estimates(
+    jobs: Iterable[Job], graphs: Mapping[str, Recipes], overrides: Mapping[str, Any]
+) -> dict[Job, tuple[int, float]]:
+    """Return the epochs at most and the seconds of one, for the trainings whose settings say how long one takes."""
+    found = {}
+    for job in jobs:
+        recipes = graphs[job.graph]
+        if job.model != EVIDENCE and (seconds := recipes.seconds(job.model, job.task)) is not None:
+            found[job] = (recipes.config(job.model, job.task, overrides).stopping.epochs, seconds)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,40 +8,50 @@ from typing import Any
 from ukge.reproduction import tables
 from ukge.reproduction.beyond_paper import clean_section, rules_section
 from ukge.reproduction.document import Block, Bullets, Cell, Section, grid, markdown
-from ukge.reproduction.recipes import MAIN, RANKING, Recipes, contestants
-from ukge.reproduction.reproduce import Reproduction
+from ukge.reproduction.field import field_sections
+from ukge.reproduction.jobs import EVIDENCE, PAPER
+from ukge.reproduction.recipes import FIELD, MAIN, RANKING, Recipes, contestants, registered
+from ukge.reproduction.reproduce import GraphResults, Reproduction
 from ukge.settings.config import Config
 
 TITLE = "The paper's tables, reproduced"
+FIELD_TITLE = "The models of the field, reproduced"
 
 
 def sections(found: Reproduction) -> list[Section]:
     """Return the sections of the page; those that have nothing to show are left out."""
-    graphs, models = found.graphs, tables.in_order(found.request.models)
-    wanted = [
-        _about(found),
-        tables.statistics(graphs),
-        tables.rules(graphs),
-        *tables.tasks(graphs, models),
-        tables.missed(graphs, models),
-        tables.orders(graphs, models),
-        tables.cases(graphs),
-        rules_section(graphs),
-        clean_section(graphs, models),
-        _settings(found, models),
-        _failures(found),
-    ]
+    graphs, models = found.graphs, tables.in_order(found.request.of(PAPER))
+    wanted: list[Section | None] = [_about(found)]
+    if not only_field(found):
+        wanted += [
+            tables.statistics(graphs),
+            tables.rules(graphs),
+            *tables.tasks(graphs, models),
+            tables.missed(graphs, models),
+            tables.orders(graphs, models),
+            tables.cases(graphs),
+            rules_section(graphs),
+            clean_section(graphs, models),
+        ]
+    if FIELD in found.request.parts:
+        wanted += field_sections(found)
+    wanted += [_settings(found), _failures(found)]
     return [each for each in wanted if each is not None]
+
+
+def only_field(found: Reproduction) -> bool:
+    """Return whether nothing but the models of the field was asked for."""
+    return set(found.request.parts) == {FIELD}
 
 
 def page(found: Reproduction) -> str:
     """Return the page as Markdown."""
-    return markdown(TITLE, sections(found))
+    return markdown(FIELD_TITLE if only_field(found) else TITLE, sections(found))
 
 
 def _about(found: Reproduction) -> Section:
     seeds = sorted({each.seed for graph in found.graphs for each in graph.outcomes})
-    outcomes = [each for graph in found.graphs for each in graph.outcomes]
+    outcomes = [each for graph in found.graphs for each in graph.outcomes if each.model != EVIDENCE]
     hours = sum(float(each.training["seconds"]) for each in outcomes) / 3600.0
     versions = sorted({each.versions["ukge"] for each in outcomes})
     lines = [
@@ -49,7 +59,7 @@ def _about(found: Reproduction) -> Section:
         f"in all{', ukge ' + ', '.join(versions) if versions else ''}. Change the settings or the code, not this page.",
         "In each cell ours stands first, as mean ± standard deviation over the seeds, and below it the published "
         "number with the difference. Bold: as good as published, or worse by no more than the deviation. In italics: "
-        "what needs no model, or was published elsewhere and is not trained here. A dash: no figure.",
+        "what needs no model, or was published and is not trained here. A dash: no figure.",
     ]
     notes = {f"{graph.name}: {note}." for graph in found.graphs for note in graph.trivial.notes}
     blocks: list[Block] = list(lines)
@@ -62,7 +72,8 @@ def command(found: Reproduction) -> str:
     """Return the command that makes this page, without what says where."""
     request = found.request
     words = ["ukge reproduce", *(graph.name for graph in found.graphs), f"--seeds {request.seeds}"]
-    words += [f"--models {','.join(request.models)}", f"--parts {','.join(request.parts)}"]
+    words += [f"--models {','.join(request.models)}"] if request.models else []
+    words += [f"--parts {','.join(request.parts)}"]
     words += [f"--{name.replace('_', '-')} {value}" for name, value in request.overrides.items()]
     return " ".join(words)
 
@@ -73,18 +84,34 @@ def _seeds(seeds: Sequence[int]) -> str:
     return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
 
 
-def _settings(found: Reproduction, models: Sequence[str]) -> Section:
+def _settings(found: Reproduction) -> Section:
     rows: list[list[Cell | str]] = []
-    changed = found.request.overrides
+    changed, parts = found.request.overrides, found.request.parts
+    models = dict.fromkeys(
+        [*tables.in_order(found.request.of(PAPER) if not only_field(found) else ())]
+        + [each for each in (found.request.of(FIELD) if FIELD in parts else ()) if registered(each)]
+    )
     for graph in found.graphs:
-        for model in models:
-            rows.append([graph.name, contestants.get(model).title, *_recipe(graph.recipes, model, MAIN, changed)])
+        for model in filter(graph.recipes.enters, models):
+            title = contestants.get(model).title
+            rows.append([graph.name, title, *_recipe(graph.recipes, model, MAIN, changed), _cost(graph, model, MAIN)])
             if graph.recipes.has_ranking(model):
-                title = f"{contestants.get(model).title}, for ranking"
-                rows.append([graph.name, title, *_recipe(graph.recipes, model, RANKING, changed)])
+                recipe = _recipe(graph.recipes, model, RANKING, changed)
+                rows.append([graph.name, f"{title}, for ranking", *recipe, _cost(graph, model, RANKING)])
     note = "What differs from the defaults; the files are in `src/ukge/reproduction/settings`."
-    table = grid(("graph", "model", "settings", "how they were found"), rows, words=True)
+    table = grid(("graph", "model", "settings", "how they were found", "what it took"), rows, words=True)
     return Section("Settings", (note, table), page_only=True)
+
+
+def _cost(graph: GraphResults, model: str, task: str) -> str:
+    """Return the epochs of a training, the best of them, and how long they took; of the first seed."""
+    done = graph.of(model, task)
+    if not done:
+        return "not trained"
+    training = done[0].training
+    epochs, seconds = int(training["epochs"]), float(training["seconds"])
+    each = f"{seconds / max(epochs, 1):.1f} s"
+    return f"{epochs} epochs of {each}, {seconds / 60:.1f} min; the best is {training['best_epoch']}"
 
 
 def _recipe(recipes: Recipes, model: str, task: str, overrides: Mapping[str, Any]) -> Iterator[str]:

@@ -3,25 +3,35 @@
 A table is named after a model and holds settings by name, without their section, and `found`: how they were found.
 `[MODEL.ranking]`, where there is one, holds what changes for a second training that stands in the ranking table.
 `remarks` and `tried`, lists of sentences before the first table, are printed on the page.
+
+The models of the field have a file each, `settings/field/MODEL.toml`: its `title`, the `model` that is trained,
+settings for `[every]` graph and for some by name, each with `found`, `seconds` that an epoch takes on two cores, and
+what was `tried`. A benchmark that a file does not name is one that the model was not published on.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
 from ukge.errors import ConfigError, as_written
+from ukge.graph.catalogue import BENCHMARKS
 from ukge.learning.data import MINED, OWN
 from ukge.registry import Registry
 from ukge.settings.config import Config
 from ukge.settings.variants import paper_tau, variants
 
 MAIN, RANKING = "main", "ranking"
+FIELD, EVERY = "field", "every"
 WORDS = ("remarks", "tried")
+BESIDE = ("found", "seconds", "tried", RANKING)
+"""What a table holds beside settings."""
+PACKAGE = files("ukge.reproduction").joinpath("settings")
 DEFAULTS = "the defaults of the package; nobody searched on this graph"
 
 
@@ -47,8 +57,34 @@ contestants.register("ukge-rect")(Contestant("UKGE rect", "ukge-rect"))
 contestants.register("ukge-logi")(Contestant("UKGE logi", "ukge-logi"))
 contestants.register("ukge-rect-mined")(Contestant("UKGE rect, mined rules", "ukge-rect", MINED, "ukge-rect"))
 
+
+def field_files(place: Traversable) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the models of the field that have a file in a directory of settings, with what it says."""
+    folder = place.joinpath(FIELD)
+    for file in sorted(folder.iterdir(), key=lambda each: each.name) if folder.is_dir() else ():
+        if file.name.endswith(".toml"):
+            yield file.name.removesuffix(".toml"), _read(file)
+
+
+def _read(file: Traversable) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} is not TOML: {error}") from None
+
+
+_field = {name: Contestant(data["title"], data["model"]) for name, data in field_files(PACKAGE)}
+for _name, _entrant in _field.items():
+    contestants.register(_name)(_entrant)
+
 PAPER_MODELS = ("transe", "distmult", "complex", "urge", "ukge-n", "ukge-p", "ukge-rect", "ukge-logi")
+FIELD_MODELS = (*sorted(_field, key=lambda name: _field[name].title.casefold()), "ukge-rect", "ukge-logi")
 ABLATION = ("ukge-p", "ukge-rect", "ukge-rect-mined")
+
+
+def registered(model: str) -> bool:
+    """Return whether a contestant's model is there to be trained; those of the field may come with another package."""
+    return contestants.get(model).variant in variants
 
 
 @dataclass(frozen=True)
@@ -68,9 +104,23 @@ class Recipes:
         """Return how the settings were found."""
         table = self._table(model)
         own = table.get(RANKING, {}) if task == RANKING else table
-        text = own.get("found") or table.get("found", "")
+        text = str(own.get("found") or table.get("found", ""))
         like = contestants.get(model).like
         return text or (f"as {like}" if like in self.tables else DEFAULTS)
+
+    def enters(self, model: str) -> bool:
+        """Return whether a model of the field is trained on the graph: on a benchmark, if its file names it."""
+        return self.graph not in BENCHMARKS or model not in _field or model in self.tables
+
+    def seconds(self, model: str, task: str = MAIN) -> float | None:
+        """Return the seconds that the settings say an epoch takes; None where they say nothing."""
+        table = self._table(model)
+        found = {**table, **(table.get(RANKING, {}) if task == RANKING else {})}.get("seconds")
+        return None if found is None else float(found)
+
+    def tried_for(self, model: str) -> tuple[str, ...]:
+        """Return what was tried for a model of the field."""
+        return tuple(self._table(model).get("tried", ()))
 
     def config(self, model: str, task: str = MAIN, overrides: Mapping[str, Any] | None = None) -> Config:
         """Return the settings: the model's it is like, what its variant fixes, its own, the task's, `overrides`."""
@@ -91,16 +141,16 @@ class Recipes:
 
 def recipes_for(graph: str, directory: Path | None = None) -> Recipes:
     """Return the settings of a graph, from the package or from `directory`; a graph without a file has none."""
-    place = files("ukge.reproduction").joinpath("settings") if directory is None else directory
+    place: Traversable = PACKAGE if directory is None else directory
     if directory is not None and not directory.is_dir():
         raise ConfigError(f"{directory} is not a directory of settings", hint="It should hold files like ppi5k.toml.")
     file = place.joinpath(f"{graph}.toml")
-    if not file.is_file():
-        return Recipes(graph, {})
-    try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} is not TOML: {error}") from None
+    data = _read(file) if file.is_file() else {}
+    for name, said in field_files(place):
+        every, own = said.get(EVERY, {}), said.get(graph)
+        if own is not None or graph not in BENCHMARKS:
+            ranking = {**every.get(RANKING, {}), **(own or {}).get(RANKING, {})}
+            data[name] = {**every, **(own or {}), **({RANKING: ranking} if ranking else {})}
     return _checked(graph, data, str(file))
 
 
@@ -118,7 +168,7 @@ def _checked(graph: str, data: dict[str, Any], where: str) -> Recipes:
         if not isinstance(table, dict):
             raise ConfigError(f"{where}: '{model}' must be a table of settings, not {table!r}")
     found = Recipes(graph, data, **words)
-    for model in data:
+    for model in filter(registered, data):
         for task in (MAIN, RANKING):
             try:
                 found.config(model, task)
@@ -129,7 +179,7 @@ def _checked(graph: str, data: dict[str, Any], where: str) -> Recipes:
 
 
 def _knobs(table: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in table.items() if name not in ("found", RANKING)}
+    return {name: value for name, value in table.items() if name not in BESIDE}
 
 
 def _sentences(value: Any, where: str) -> tuple[str, ...]:

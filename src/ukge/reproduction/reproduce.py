@@ -2,61 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ukge.errors import ConfigError, RunError
 from ukge.evaluation.case_study import study
 from ukge.evaluation.evaluate import measure
+from ukge.evaluation.tasks import Predictor
 from ukge.learning.estimator import UKGE
 from ukge.learning.train import EpochEvent
 from ukge.reproduction.bench import (
     NO_BOOTSTRAP,
     Bench,
+    Figures,
     GraphFindings,
     Outcome,
     Trivial,
     figures_of,
     fingerprints,
     graph_name,
+    under,
 )
 from ukge.reproduction.cells import Column, Summary, summary
 from ukge.reproduction.jobs import (
     CLEAN,
+    EVIDENCE,
     FINISHED,
     MISSING,
     OTHER,
     PAPER,
     PARTS,
     Job,
+    estimates,
     planned,
     set_aside,
     standing,
     trained,
 )
-from ukge.reproduction.recipes import MAIN, PAPER_MODELS, Recipes, comparable, recipes_for
+from ukge.reproduction.recipes import (
+    FIELD,
+    FIELD_MODELS,
+    MAIN,
+    PAPER_MODELS,
+    Recipes,
+    comparable,
+    contestants,
+    recipes_for,
+    registered,
+)
 from ukge.runs.directory import Run
 from ukge.settings.config import Config
 from ukge.storage.locks import alone
 
 SHOWN_TAILS = 4
+SPLIT, POSITIVES = "split", "positives"
+BESIDE_PAPER = (SPLIT, POSITIVES)
+"""Protocols that the models of the field are judged by besides `paper`."""
 KEPT, EVALUATED, RESUMED, TRAINED, LEFT_OUT, FAILED = "kept", "evaluated", "resumed", "trained", "left out", "failed"
 
 
 @dataclass(frozen=True)
 class Request:
-    """What to reproduce. Without `train`, only what was trained before is shown."""
+    """What to reproduce. Without `models` each part has its own; without `train`, what was trained before is shown."""
 
     graphs: tuple[str, ...]
-    models: tuple[str, ...] = PAPER_MODELS
+    models: tuple[str, ...] = ()
     seeds: int = 3
     parts: tuple[str, ...] = PARTS[:2]
     out: Path = Path("results")
     settings: Path | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
     train: bool = True
+
+    def of(self, part: str) -> tuple[str, ...]:
+        """Return the models of a part."""
+        return self.models or (FIELD_MODELS if part == FIELD else PAPER_MODELS)
 
 
 class Watcher:
@@ -131,6 +154,8 @@ def reproduce(request: Request, watcher: Watcher | None = None) -> Reproduction:
     recipes = {name: recipes_for(name, request.settings) for name in names}
     jobs = planned(recipes, request.models, range(request.seeds), request.parts)
     watch.on_plan(len(jobs))
+    for said in _before(request, recipes, jobs):
+        watch.on_news(said)
     with alone(request.out, hint="Wait for it, or choose another ‹out›."):
         request.out.mkdir(parents=True, exist_ok=True)
         work = _Work(request, watch)
@@ -141,6 +166,25 @@ def reproduce(request: Request, watcher: Watcher | None = None) -> Reproduction:
         return Reproduction(request, graphs, work.done, tuple(work.failures))
 
 
+def absent(request: Request) -> list[str]:
+    """Return the models of the field that nobody has registered: their rows are left out."""
+    return [model for model in request.of(FIELD) if not registered(model)] if FIELD in request.parts else []
+
+
+def _before(request: Request, recipes: Mapping[str, Recipes], jobs: list[Job]) -> Iterator[str]:
+    """Say what is left out, and how long what is left to do may take."""
+    for model in absent(request):
+        entrant = contestants.get(model)
+        yield f"{entrant.title} is left out: no model '{entrant.variant}' is registered"
+    left = [job for job in jobs if request.train and not job.result_path(request.out).exists()]
+    found = estimates(left, recipes, request.overrides)
+    for job, (epochs, seconds) in found.items():
+        yield f"{job}: at most {epochs} epochs of {seconds:g} s, {epochs * seconds / 60:.0f} min"
+    if found:
+        hours = sum(epochs * seconds for epochs, seconds in found.values()) / 3600
+        yield f"at most {hours:.1f} hours for {len(found)} trainings, with two cores to themselves"
+
+
 class _Work:
     """One call of `reproduce`."""
 
@@ -148,21 +192,30 @@ class _Work:
         self.request, self.watch = request, watch
         self.done: dict[Job, str] = {}
         self.failures: list[str] = []
+        self.outcomes: list[Outcome] = []
 
     def graph(self, bench: Bench, jobs: list[Job]) -> GraphResults:
         out = self.request.out
-        own = [job for job in jobs if job.graph == bench.name]
-        outcomes = [outcome for job in own if (outcome := self._job(bench, job)) is not None]
+        self.outcomes = outcomes = []
+        for job in jobs:
+            outcome = self._job(bench, job) if job.graph == bench.name else None
+            outcomes += [] if outcome is None else [outcome]  # the evidence looks at those before it
         clean = tuple(
             bench.trivial(out, CLEAN, seed) for seed in sorted({each.seed for each in outcomes if each.clean})
         )
         findings, trivial = bench.findings(out), bench.trivial(out, PAPER)
+        for protocol in BESIDE_PAPER if FIELD in self.request.parts else ():
+            more = {name: under(protocol, each) for name, each in bench.trivial(out, protocol).figures.items()}
+            known = trivial.figures
+            both = {name: {**known.get(name, {}), **more.get(name, {})} for name in {**known, **more}}
+            trivial = replace(trivial, figures=both)
         return GraphResults(bench.name, bench.published, bench.recipes, findings, trivial, clean, tuple(outcomes))
 
     def _job(self, bench: Bench, job: Job) -> Outcome | None:
         self.watch.on_job(job)
         try:
-            outcome, how = self._outcome(bench, job)
+            work = self._evidence if job.model == EVIDENCE else self._outcome
+            outcome, how = work(bench, job)
         except RunError as error:
             self.failures.append(f"{job}: {error.what}")
             self.watch.on_news(f"{job}: {error.what}; going on with the others")
@@ -176,7 +229,9 @@ class _Work:
         config = bench.recipes.config(job.model, job.task, {**request.overrides, "seed": job.seed})
         dataset = bench.cut(job.protocol, job.seed).dataset
         held = Outcome.read(job.result_path(request.out))
-        if held is not None and not _same(held, bench, config, fingerprints(dataset), job):
+        if held is not None and not (
+            _same(held, bench, config, fingerprints(dataset), job) and all(map(held.judged_by, self._more(job)))
+        ):
             held = None
         path = job.run_path(request.out)
         found = standing(path, config, dataset)
@@ -195,10 +250,22 @@ class _Work:
         outcome.write(job.result_path(request.out))
         return outcome, {FINISHED: EVALUATED, MISSING: TRAINED}.get(state, RESUMED)
 
+    def _more(self, job: Job) -> tuple[str, ...]:
+        """Return the protocols that judge a training beside its own."""
+        asked = FIELD in self.request.parts and not job.clean and job.model in (*self.request.of(FIELD), EVIDENCE)
+        return BESIDE_PAPER if asked else ()
+
+    def _figures(self, bench: Bench, job: Job, predictor: Predictor) -> Figures:
+        (row,) = measure(bench.cut(job.protocol, job.seed), {job.label: predictor}, NO_BOOTSTRAP)
+        figures = dict(figures_of(row))
+        for protocol in self._more(job):
+            (row,) = measure(bench.cut(protocol), {job.label: predictor}, NO_BOOTSTRAP)
+            figures |= under(protocol, figures_of(row))
+        return figures
+
     def _judged(self, bench: Bench, job: Job, config: Config, model: UKGE, run: Run) -> Outcome:
         plan = bench.cut(job.protocol, job.seed)
         predictor = model.predictor
-        (row,) = measure(plan, {job.label: predictor}, NO_BOOTSTRAP)
         cases = () if job.clean else study(plan.dataset, predictor, bench.queries(), SHOWN_TAILS)
         manifest = run.manifest()
         seconds = sum(line["seconds"] for line in run.trace())
@@ -212,10 +279,36 @@ class _Work:
             weights=_weights(run),
             training={**manifest["result"], "seconds": round(seconds, 1)},
             versions=manifest["versions"],
-            figures=figures_of(row),
+            figures=self._figures(bench, job, predictor),
             cases=cases,
             notes=plan.notes,
         )
+
+    def _evidence(self, bench: Bench, job: Job) -> tuple[Outcome | None, str]:
+        """Judge the evidence over the training with the best validation MSE."""
+        from ukge.evidence import Evidence  # noqa: PLC0415 — takes time to load
+
+        mine = [each for each in self.outcomes if (each.seed, each.task, each.clean) == (job.seed, MAIN, False)]
+        able = [each for each in mine if each.training["metric"] == "mse" and each.training["best"] is not None]
+        held = Outcome.read(job.result_path(self.request.out))
+        if not able:
+            return held, LEFT_OUT if held is None else KEPT
+        best = min(able, key=lambda each: float(each.training["best"]))
+        over = {"over": best.model}
+        if held is not None and (held.settings, held.weights, held.data) == (over, best.weights, best.data):
+            return held, KEPT
+        path = Job(bench.name, best.model, job.seed).run_path(self.request.out)
+        if not (self.request.train and path.is_dir()):
+            return None, LEFT_OUT
+        began = time.monotonic()
+        evidence = Evidence.fit([path], bench.cut(PAPER).dataset, seed=job.seed)
+        training = {"epochs": 0, "best_epoch": 0, "seconds": round(time.monotonic() - began, 1)}
+        figures = self._figures(bench, job, evidence)
+        outcome = replace(
+            best, model=EVIDENCE, rules="", settings=over, training=training, figures=figures, cases=(), notes=()
+        )
+        outcome.write(job.result_path(self.request.out))
+        return outcome, TRAINED
 
 
 def _same(held: Outcome, bench: Bench, config: Config, data: Mapping[str, str], job: Job) -> bool:

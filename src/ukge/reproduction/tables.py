@@ -26,8 +26,8 @@ from ukge.reproduction.recipes import MAIN, PAPER_MODELS, RANKING, contestants
 from ukge.reproduction.reproduce import GraphResults
 from ukge.settings.variants import variant
 
-ELSEWHERE = {"beurre": "BEUrRE (2021)"}
-"""Models that were published under the same protocol and are not trained here."""
+ELSEWHERE = ("beurre",)
+"""Models that were published since under the same protocol; the part `field` trains them."""
 CASE_MODEL = "ukge-logi"
 FACTS = Column("facts", "facts", "", 1.0, 0, True)
 SHARE = Column("hit_ratio", "hit ratio", "", 1.0, 1, True)
@@ -57,13 +57,13 @@ def predicts_confidence(model: str) -> bool:
 
 def task_of(graph: GraphResults, model: str, column: Column) -> str:
     """Return the training whose figure stands in a column: that for ranking, where the model has one."""
-    return RANKING if column in (LINEAR, EXPONENTIAL) and graph.of(model, RANKING) else MAIN
+    return RANKING if column.ranks and graph.of(model, RANKING) else MAIN
 
 
 def compared(graph: GraphResults, model: str, column: Column) -> Comparison:
     """Return a cell of the paper's tables."""
-    known = published().value(graph.name, model, column.metric) if graph.published else None
-    ours = None if model in ELSEWHERE else graph.figure(model, column, task_of(graph, model, column))
+    known = published().value(graph.name, model, column.metric, column.protocol) if graph.published else None
+    ours = graph.figure(model, column, task_of(graph, model, column))
     return Comparison(column, known, ours)
 
 
@@ -118,7 +118,8 @@ def tasks(graphs: Sequence[GraphResults], models: Sequence[str]) -> Iterator[Sec
         rows += [
             _model_row(graphs, model, task)
             for model in ELSEWHERE
-            if any(compared(graph, model, task.columns[0]).published is not None for graph in graphs)
+            if model not in models
+            and any(compared(graph, model, task.columns[0]).published is not None for graph in graphs)
         ]
         for name in dict.fromkeys(name for graph in graphs for name in graph.trivial.figures):
             rows.append(_trivial_row(graphs, name, task))
@@ -131,11 +132,12 @@ def tasks(graphs: Sequence[GraphResults], models: Sequence[str]) -> Iterator[Sec
 
 def _model_row(graphs: Sequence[GraphResults], model: str, task: Task) -> list[Cell | str]:
     row: list[Cell | str] = [_title(model)]
-    for graph in graphs:
-        for column in task.columns:
-            cell = compared(graph, model, column)
-            row.append(Cell(cell.first, cell.second, strong=cell.reached is True, soft=model in ELSEWHERE))
-    return row
+    return row + [shown(compared(graph, model, column)) for graph in graphs for column in task.columns]
+
+
+def shown(cell: Comparison) -> Cell:
+    """Return ours above what was published."""
+    return Cell(cell.first, cell.second, strong=cell.reached is True, soft=cell.ours is None)
 
 
 def _trivial_row(graphs: Sequence[GraphResults], name: str, task: Task) -> list[Cell | str]:
@@ -149,13 +151,13 @@ def _trivial_row(graphs: Sequence[GraphResults], name: str, task: Task) -> list[
 
 def missed(graphs: Sequence[GraphResults], models: Sequence[str]) -> Section | None:
     """Return how many cells of the paper are reached, and which of them are not."""
-    cells = [
-        (graph, model, compared(graph, model, column))
-        for graph in graphs
-        for model in models
-        for task in TASKS
-        for column in task.columns
-    ]
+    columns = [column for task in TASKS for column in task.columns]
+    cells = [(g, model, compared(g, model, column)) for g in graphs for model in models for column in columns]
+    return not_reached(cells, [f"{graph.name}: {sentence}" for graph in graphs for sentence in graph.recipes.tried])
+
+
+def not_reached(cells: Sequence[tuple[GraphResults, str, Comparison]], tried: Sequence[str]) -> Section | None:
+    """Return how many cells are reached, which are not, and what was tried; None where nothing can be compared."""
     known = [each for each in cells if each[2].reached is not None]
     if not known:
         return None
@@ -168,7 +170,6 @@ def missed(graphs: Sequence[GraphResults], models: Sequence[str]) -> Section | N
     reached = (
         f"{len(known) - len(below)} of {len(known)} cells are reached: as good as published or within the deviation."
     )
-    tried = [f"{graph.name}: {sentence}" for graph in graphs for sentence in graph.recipes.tried]
     blocks: list[Block] = [reached]
     if below:
         blocks.append(Bullets(tuple(below)))
@@ -244,7 +245,7 @@ def _observed(tail: Tail) -> str:
 
 
 def _title(model: str) -> str:
-    return ELSEWHERE.get(model) or contestants.get(model).title
+    return contestants.get(model).title
 
 
 def in_order(models: Sequence[str]) -> list[str]:
