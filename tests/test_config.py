@@ -121,7 +121,7 @@ CHOICES = [each for each in knobs() if each.choices is not None]
 
 def test_the_settings_with_names_are_these() -> None:
     names = {each.name for each in CHOICES}
-    assert names == {"scorer", "link", "loss", "sampler", "optimiser", "metric", "engine", "probe"}
+    assert names == {"scorer", "link", "encoder", "loss", "sampler", "optimiser", "metric", "engine", "probe"}
 
 
 @pytest.mark.parametrize("knob", CHOICES, ids=lambda knob: knob.name)

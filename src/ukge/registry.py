@@ -12,6 +12,7 @@ UKGE_PLUGIN in the environment, with the files separated as those of PATH are.
 | -------------------- | ---------------------------------------------------------------- |
 | `ukge.aggregations`  | how one confidence is made of those of a fact said several times |
 | `ukge.contestants`   | models that `ukge reproduce` compares                            |
+| `ukge.encoders`      | rows that a scorer compares, made by a graph network             |
 | `ukge.engines`       | what trains: functions of parameters, data and settings          |
 | `ukge.links`         | plausibility → confidence                                        |
 | `ukge.losses`        | terms of the objective on observed and unseen facts              |

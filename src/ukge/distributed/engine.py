@@ -142,6 +142,8 @@ def _check(config: Config, world: World) -> None:
         raise ConfigError("ranks hold their shards in memory, not in mapped files", hint="Leave out ‹memory_map›.")
     if getattr(losses.get(config.objective.loss), "pool", None) is not None:
         raise ConfigError("ranks keep no pool of unseen facts", hint="Train this model in one process.")
+    if config.model.encodes or getattr(losses.get(config.objective.loss), "pseudo", None) is not None:
+        raise ConfigError("ranks train neither encoders nor students", hint="Train this model in one process.")
     if sampling.sampler == "exhaustive":
         raise ConfigError(
             "the sampler 'exhaustive' needs every entity's row on every rank", hint="Try ‹sampler='shared'›."

@@ -36,6 +36,10 @@ class ShardKeeper:
         """Write the weights to disk, where they cost no memory."""
         self.checkpoints.save_best(progress.epoch)
 
+    def hand_over(self, progress: Progress, *, tired: bool) -> bool:  # noqa: ARG002
+        """Return False: ranks train no students."""
+        return False
+
     def due(self, seconds: float) -> bool:
         """Return what the first rank's clock says."""
         return self.world.broadcast(float(time.monotonic() - self._saved >= seconds)) > 0

@@ -8,6 +8,7 @@ from typing import Any, Self
 from ukge.errors import ConfigError, known_names
 from ukge.settings.config import Config
 from ukge.settings.knobs import (
+    EncoderName,
     EngineName,
     LinkName,
     LossName,
@@ -37,6 +38,7 @@ class EstimatorSettings:
     link: LinkName | str | None = None
     dim: int | None = None
     init_scale: float | None = None
+    encoder: EncoderName | str | None = None
 
     loss: LossName | str | None = None
     negative_weight: float | None = None

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.evaluation.tasks import Predictor
-from ukge.learning.engines import Engine
+from ukge.learning.engines import Engine, Teaching
 from ukge.models.model import as_model
 from ukge.models.tables import Parameters
 from ukge.runs.directory import Progress, Run
@@ -27,6 +27,9 @@ class Keeper(Protocol):
 
     def keep_best(self, progress: Progress) -> None:
         """Remember the weights as they are now: they are the best so far."""
+
+    def hand_over(self, progress: Progress, *, tired: bool) -> bool:
+        """Let a student begin where a teacher's epochs are over or brought nothing; return whether one does."""
 
     def due(self, seconds: float) -> bool:
         """Return whether the last checkpoint is so long ago."""
@@ -71,6 +74,17 @@ class InMemory:
     def keep_best(self, progress: Progress) -> None:  # noqa: ARG002
         """Copy the weights."""
         self.best = self._engine.parameters.copy()
+
+    def hand_over(self, progress: Progress, *, tired: bool) -> bool:
+        """Let a student begin, who learns from the teacher's best weights and is judged without them."""
+        engine = self._engine
+        if not isinstance(engine, Teaching) or not engine.has_taught(progress.epoch, tired=tired):
+            return False
+        engine.sync()
+        weights = engine.parameters if self.best is None else self.best
+        engine.begin_student(as_model(weights, self._config, undirected=self._undirected))
+        self.best = None
+        return True
 
     def due(self, seconds: float) -> bool:
         """Return whether there is a run whose last checkpoint is so long ago."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ukge.errors import ConfigError
+from ukge.models.encoders import encoders
 from ukge.models.scorers import scorers
 from ukge.settings.config import Config
 from ukge.storage.memory import free_memory
 
 FLOAT = 4
+KEPT_OF_EDGES = 4
+"""Rows that the gradient of an encoder needs for each edge: more of them, but many edges share theirs."""
 MOMENTS = {"adam": 2.0, "lazy-adam": 2.0, "adagrad": 1.0, "rowwise-adagrad": 0.0}
 
 
@@ -40,6 +43,18 @@ def estimate(config: Config, n_entities: int, n_relations: int, n_facts: int, n_
     sampling, size = config.sampling, config.optimiser.batch_size
     drawn = {"none": 0, "exhaustive": 2 * n_entities}.get(sampling.sampler, 2 * sampling.negatives)
     batch = FLOAT * size * (6 * width + 4 * drawn)
+    encoder = encoders.get(config.model.encoder)
+    if encoder is not None:
+        # It has rows of its own besides what it makes of them, matrices, and what it keeps of a batch's edges.
+        own = sum(FLOAT * each.rows * each.columns for each in encoder.tables(width))
+        table += own
+        held += table
+        batch += (
+            FLOAT
+            * KEPT_OF_EDGES
+            * min(n_facts, n_entities + size * (2 + drawn) * max(1, n_facts // n_entities))
+            * width
+        )
     return MemoryEstimate(
         parameters=held,
         optimiser=int(moments * table),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from ukge.errors import DataError, RunError
+from ukge.errors import ConfigError, DataError, RunError
 from ukge.graph.uncertain import FactArrays, UncertainGraph
 from ukge.learning.collapse import find_collapse
 from ukge.learning.data import TrainingData
@@ -21,6 +21,7 @@ from ukge.learning.memory import estimate, refuse_if_too_large
 from ukge.learning.validation import Metric, Validation, metrics
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.links import links
+from ukge.models.losses import losses
 from ukge.models.model import init
 from ukge.models.scorers import scorers
 from ukge.models.tables import Parameters, State
@@ -112,6 +113,8 @@ def train(
     scorer = scorers.get(config.model.scorer)
     links.get(config.model.link)
     mapped = config.runtime.memory_map
+    if mapped and (config.model.encodes or getattr(losses.get(config.objective.loss), "pseudo", None) is not None):
+        raise ConfigError("‹memory_map› trains neither encoders nor students", hint="Leave out ‹memory_map›.")
     restored = run.load_checkpoint(mapped=mapped) if run is not None and resume else None
     dim, table = config.model.dim, None
     if mapped:
@@ -141,19 +144,24 @@ def train(
 
 def _fitting(state: State, engine: Engine, run: Run) -> State:
     """Return a checkpoint's state of the optimiser if it fits the engine: compiled code does not look where it goes."""
-    own, tables = engine.state(), engine.parameters.as_dict()
+    own: State = engine.state()
     expected = {name: Expected(array.dtype.name, array.shape) for name, array in own.items()}
-    if not own:  # PyTorch's optimisers have none before their first step: a moment is as large as its table
-        known: dict[str, Expected] = getattr(engine, "expected", dict)()
-        if known.keys() & state.keys():
-            expected |= known
+    known: dict[str, Expected] = getattr(engine, "expected", dict)()
+    kinds = {_kind(name) for name in state}
+    expected |= {name: each for name, each in known.items() if _kind(name) in kinds}
+    if not own.keys() - known.keys():  # PyTorch's optimisers have none before their first step
+        tables: Mapping[str, Any] = getattr(engine, "tables", engine.parameters.as_dict())
         for name, array in state.items():
             if name in known:
                 continue
-            table = tables.get(name.partition(".")[0])
+            table = tables.get(_kind(name))  # a moment is as large as its table
             shape = table.shape if table is not None and array.ndim else ()
             expected[name] = Expected(array.dtype.name, shape)
     return checked(run.path / CHECKPOINT, state, expected)
+
+
+def _kind(name: str) -> str:
+    return name.partition(".")[0]
 
 
 class Runner(Protocol):
@@ -197,7 +205,13 @@ class Loop:
         stopping = self.config.stopping
         while not self.progress.finished:
             self._epoch()
-            done = self.progress.epoch >= stopping.epochs or self.progress.stale >= stopping.patience
+            done = self.progress.epoch >= stopping.epochs
+            if not done:
+                tired = self.progress.stale >= stopping.patience
+                if self.keeper.hand_over(self.progress, tired=tired):
+                    self.progress.best, self.progress.best_epoch, self.progress.stale = None, -1, 0
+                else:
+                    done = tired
             self.progress.finished = done
             if done or self.keeper.due(self.config.runtime.checkpoint_seconds):
                 self.keeper.checkpoint(self.progress)
@@ -245,6 +259,7 @@ class Loop:
             value,
             progress.best,
             progress.best_epoch,
+            result.pseudo,
         )
         self.events.append(event)
         self.keeper.trace(event.line())

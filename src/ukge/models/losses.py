@@ -111,10 +111,27 @@ class PoolSettings(NamedTuple):
         return min(self.most, self.rise * (epoch - self.use + 1)) if epoch >= self.use else 0.0
 
 
+class PseudoSettings(NamedTuple):
+    """How a student learns from a teacher: from what that finds likeliest of what it was not told.
+
+    The teacher has at most a `share` of the epochs. Of the `top` likeliest tails of a head and a relation, those that
+    are no facts become pseudo facts; so many of them are drawn `per_fact` of a batch.
+    """
+
+    top: int
+    share: float
+    per_fact: float
+
+    def epochs(self, of: int) -> int:
+        """Return how many of all epochs the teacher has at most."""
+        return max(1, int(self.share * of))
+
+
 Loss = Callable[[ObjectiveConfig, Given], list[Term]]
 losses: Registry[Loss] = Registry("loss", "ukge.losses", more="ukge.models.published")
 """What is asked of observed and unseen facts, by name. One whose attribute `learns_confidence` is true makes φ(g) a
-confidence; others learn an order. One with an attribute `pool` learns from a pool of its own guesses."""
+confidence; others learn an order. One with an attribute `pool` learns from a pool of its own guesses, one with
+`pseudo` from a teacher's."""
 
 
 @dataclass(frozen=True)

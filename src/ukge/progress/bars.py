@@ -204,9 +204,10 @@ class TrainingProgress(LiveBars):
         epoch, left = f"epoch {event.epoch}/{event.epochs}", self.clock.left(share)
         loss, speed = f"loss {event.loss:.4f}", f"{_thousands(event.facts / max(event.seconds, 1e-9))} facts/s"
         best = "" if event.best is None else f"best {event.metric} {event.best:.4f}"
-        self.show(self.task, share, epoch, left, loss, best, speed)
+        student = f"student of {event.pseudo:,} pseudo facts" if event.pseudo else ""
+        self.show(self.task, share, epoch, student and "student", left, loss, best, speed)
         value = "" if event.value is None else f"{event.metric} {event.value:.5f}"
-        self.line(f"{epoch} ({share:.0%})", loss, value, speed, left, hurry=event.value is not None)
+        self.line(f"{epoch} ({share:.0%})", loss, value, speed, left, student, hurry=event.value is not None)
 
 
 @contextmanager

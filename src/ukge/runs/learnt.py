@@ -70,10 +70,12 @@ class EpochEvent:
     value: float | None
     best: float | None
     best_epoch: int
+    pseudo: int = 0
+    """pseudo facts that a student learnt from"""
 
     def line(self) -> dict[str, Any]:
         """Return the event as a line of the trace."""
-        return {
+        line = {
             "epoch": self.epoch,
             "loss": self.loss,
             "losses": self.losses,
@@ -84,6 +86,7 @@ class EpochEvent:
             "best": self.best,
             "best_epoch": self.best_epoch,
         }
+        return line | {"pseudo_facts": self.pseudo} if self.pseudo else line
 
 
 Callback = Callable[[EpochEvent], None]
@@ -127,7 +130,8 @@ def still_learning(trace: Sequence[Mapping[str, Any]]) -> str:
 
     One that patience stopped was not: its last validations were no better than those before them.
     """
-    measured = [line for line in trace if line["value"] is not None]
+    student = bool(trace and trace[-1].get("pseudo_facts"))  # judged without its teacher
+    measured = [line for line in trace if line["value"] is not None and student == bool(line.get("pseudo_facts"))]
     if len(measured) < 2 or measured[-1]["best_epoch"] != trace[-1]["epoch"]:
         return ""
     before, last = measured[-2]["best"], measured[-1]["value"]

@@ -10,6 +10,7 @@ from typing import Any
 
 from ukge.errors import ConfigError, known_names
 from ukge.settings.knobs import (
+    ENCODERS,
     ENGINES,
     LINKS,
     LOSSES,
@@ -33,7 +34,7 @@ MANY = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig(Section):
-    """What is learnt: scorer × link."""
+    """What is learnt: scorer × link, and an encoder below them."""
 
     scorer: str = knob("distmult", "plausibility function g", choices=SCORERS)
     link: str = knob("rectifier", "link φ from plausibility to confidence", choices=LINKS)
@@ -41,6 +42,14 @@ class ModelConfig(Section):
     init_scale: float = knob(
         0.3, "deviation of the truncated normal that embeddings start from", above=0.0, most=LARGEST
     )
+    encoder: str = knob(
+        "none", "graph network that makes the rows which the scorer compares: none, attention", choices=ENCODERS
+    )
+
+    @property
+    def encodes(self) -> bool:
+        """Whether there is an encoder below the scorer."""
+        return self.encoder != "none"
 
 
 @dataclass(frozen=True, slots=True)

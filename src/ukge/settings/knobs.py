@@ -20,6 +20,7 @@ ModelName = Literal[
 ScorerName = Literal["complex", "distmult", "dot", "rotate", "transe", "transe-l1", "transe-l2"]
 LinkName = Literal["identity", "logistic", "rectifier"]
 LossName = Literal["logistic", "margin", "softmax", "squared"]
+EncoderName = Literal["none"]
 SamplerName = Literal["exhaustive", "independent", "none", "shared"]
 OptimiserName = Literal["adagrad", "adam", "lazy-adam", "rowwise-adagrad"]
 MetricName = Literal["mae", "mrr", "mse", "mse-positives", "ndcg"]
@@ -47,6 +48,7 @@ class Choices:
 
 SCORERS = Choices("ukge.models.scorers:scorers", get_args(ScorerName))
 LINKS = Choices("ukge.models.links:links", get_args(LinkName))
+ENCODERS = Choices("ukge.models.encoders:encoders", get_args(EncoderName))
 LOSSES = Choices("ukge.learning.objective:losses", get_args(LossName))
 SAMPLERS = Choices("ukge.learning.sampling:samplers", get_args(SamplerName))
 OPTIMISERS = Choices("ukge.learning.engines.torch_optimisers:optimisers", get_args(OptimiserName))

@@ -96,7 +96,7 @@ def probed(config: Config, given: Collection[str]) -> Config:
 
     It does where a model of the paper's kind learns confidences by Adam: the other models have rates of their own.
     """
-    ours = config.model.scorer in SCORERS.own and config.objective.loss == "squared"
+    ours = config.model.scorer in SCORERS.own and not config.model.encodes and config.objective.loss == "squared"
     if "probe" in given or not ours or config.optimiser.optimiser != "adam":
         return config
     left = [name for name in ("lr", "l2") if name not in given]

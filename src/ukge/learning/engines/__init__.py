@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from ukge.errors import ConfigError
 from ukge.learning.data import TrainingData
 from ukge.models.tables import Parameters, State
 from ukge.registry import Registry
 from ukge.settings.config import Config
+
+if TYPE_CHECKING:
+    from ukge.models.model import Model
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,8 @@ class EpochResult:
 
     facts: int
     losses: Mapping[str, float]
+    pseudo: int = 0
+    """pseudo facts that a student learnt from besides"""
 
     @property
     def loss(self) -> float:
@@ -51,6 +56,17 @@ class Engine(Protocol):
         """Take up a state that `state` gave."""
 
 
+@runtime_checkable
+class Teaching(Engine, Protocol):
+    """An engine some of whose losses let a student learn from a teacher."""
+
+    def has_taught(self, epochs: int, *, tired: bool) -> bool:
+        """Return whether there is a teacher who learnt for so many epochs, or brings nothing more, and is done now."""
+
+    def begin_student(self, teacher: Model) -> None:
+        """Begin anew, with what the teacher finds likely besides the facts."""
+
+
 engines: Registry[Callable[[Parameters, TrainingData, Config], Engine]] = Registry("engine", "ukge.engines")
 
 
@@ -60,13 +76,19 @@ def _torch(parameters: Parameters, data: TrainingData, config: Config) -> Engine
     from ukge.models.links import links  # noqa: PLC0415
     from ukge.models.scorers import scorers  # noqa: PLC0415
 
-    return TorchEngine(parameters, data, config, scorers.get(config.model.scorer), links.get(config.model.link))
+    scorer, link = scorers.get(config.model.scorer), links.get(config.model.link)
+    if config.model.encodes:
+        from ukge.learning.engines.encoding_engine import EncodingEngine  # noqa: PLC0415
+
+        return EncodingEngine(parameters, data, config, scorer, link)
+    return TorchEngine(parameters, data, config, scorer, link)
 
 
 @engines.register("fused")
 def _fused(parameters: Parameters, data: TrainingData, config: Config) -> Engine:
     from ukge.learning.engines.fused import FusedEngine, applies  # noqa: PLC0415
 
+    _refuse_encoder("the fused engine", config)
     if not applies(config):
         raise ConfigError(
             "the fused engine does not know this combination of scorer, link, loss, sampler and optimiser",
@@ -80,12 +102,18 @@ def _queries(parameters: Parameters, data: TrainingData, config: Config) -> Engi
     from ukge.learning.engines.query_engine import QueryEngine, applies  # noqa: PLC0415
     from ukge.models.scorers import scorers  # noqa: PLC0415
 
+    _refuse_encoder("the engine by query", config)
     if not applies(config):
         raise ConfigError(
             "the engine by query knows the softmax loss with the sampler 'exhaustive' alone, without rules",
             hint="Use ‹engine='torch'›, or ‹engine='auto'› to let ukge choose.",
         )
     return QueryEngine(parameters, data, config, scorers.get(config.model.scorer))
+
+
+def _refuse_encoder(engine: str, config: Config) -> None:
+    if config.model.encodes:
+        raise ConfigError(f"{engine} trains no encoder", hint="Use ‹engine='torch'›, or ‹engine='auto'›.")
 
 
 @engines.register("auto")

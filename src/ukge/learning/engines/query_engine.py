@@ -31,7 +31,8 @@ def applies(config: Config) -> bool:
     objective, sampling = config.objective, config.sampling
     own_penalty = type(scorers.get(config.model.scorer)).penalty is not Scorer.penalty
     return (
-        objective.loss == "softmax"
+        not config.model.encodes
+        and objective.loss == "softmax"
         and sampling.sampler == "exhaustive"
         and not sampling.in_range
         and not objective.rule_weight
@@ -99,7 +100,7 @@ class QueryEngine(OnDevice):
             begin, told = end, facts
 
     def _step(self, queries: npt.NDArray[np.int64]) -> Tensor:
-        leaves = {name: self._tables[name].detach().requires_grad_() for name in ("entity", "relation")}
+        leaves = {name: self.tables[name].detach().requires_grad_() for name in ("entity", "relation")}
         values = self._terms(leaves["entity"], leaves["relation"], queries)
         found = torch.autograd.grad(values.sum(), list(leaves.values()))
         self._optimiser.step({name: Gradient(part) for name, part in zip(leaves, found, strict=True)})

@@ -5,21 +5,24 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ukge.errors import ConfigError
+from ukge.errors import ConfigError, RunError
 from ukge.learning.data import TrainingData
 from ukge.learning.engines import EpochResult
 from ukge.learning.engines.torch_optimisers import Gradient, optimisers
 from ukge.learning.objective import Batch, RuleBatch, Weights, build_objective, score_batch
-from ukge.learning.pool import PREFIX, Pool, corrupted, fewer
+from ukge.learning.pool import Pool, corrupted, fewer
+from ukge.learning.pseudo import PseudoFacts
 from ukge.learning.sampling import Facts, Independent, PerFact, epoch_generator, epoch_order, rule_count, samplers
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.links import Link
-from ukge.models.losses import PoolSettings, Term, losses
+from ukge.models.losses import PoolSettings, PseudoSettings, Term, losses
+from ukge.models.model import Model, init
 from ukge.models.scorers import Scorer
 from ukge.models.tables import Parameters, State
 from ukge.models.tensors import resolve_device, to_tensor
@@ -42,8 +45,12 @@ class OnDevice(ABC):
         self.device = resolve_device(config.runtime.device)
         self._config = config
         self._n_facts = len(data)
-        self._tables = {name: torch.from_numpy(a).to(self.device) for name, a in parameters.as_dict().items()}
-        self._optimiser = optimisers.get(config.optimiser.optimiser)(self._tables, config.optimiser)
+        self.tables = self._on_device(parameters)
+        self._optimiser = optimisers.get(config.optimiser.optimiser)(self.tables, config.optimiser)
+
+    def _on_device(self, parameters: Parameters) -> dict[str, Tensor]:
+        """Return the tables that are trained; on the CPU, the parameters' own arrays."""
+        return {name: torch.from_numpy(a).to(self.device) for name, a in parameters.as_dict().items()}
 
     @property
     @abstractmethod
@@ -57,7 +64,7 @@ class OnDevice(ABC):
     def epoch(self, number: int, on_facts: Callable[[int], None] | None = None) -> EpochResult:
         """Run epoch `number` (from 0). A loss that is not finite is returned like any other."""
         values = []
-        with _threads(self._config.runtime.threads):
+        with cpu_threads(self._config.runtime.threads):
             for found, facts in self._steps(number):
                 values.append(found)
                 if on_facts is not None:
@@ -69,7 +76,7 @@ class OnDevice(ABC):
         """Copy the weights back into `parameters`, if they are on another device than the CPU."""
         if self.device.type != "cpu":
             for name, array in self.parameters.as_dict().items():
-                np.copyto(array, self._tables[name].cpu().numpy())
+                np.copyto(array, self.tables[name].cpu().numpy())
 
     def state(self) -> State:
         """Return the optimiser's state; on the CPU as views, which the next epoch changes."""
@@ -100,6 +107,8 @@ class Batches:
         )
         settings: PoolSettings | None = getattr(losses.get(config.objective.loss), "pool", None)
         self.pool = None if settings is None else Pool(settings, data)
+        taught: PseudoSettings | None = getattr(losses.get(config.objective.loss), "pseudo", None)
+        self.pseudo = None if taught is None else PseudoFacts(taught, data)
         if self.pool is not None and not isinstance(self._sampler, Independent):
             raise ConfigError(
                 "a pool is filled with corruptions of single facts", hint="Choose ‹sampler='independent'›."
@@ -115,6 +124,8 @@ class Batches:
                 wanted = round(share * 2 * negatives.heads.numel())
                 negatives = fewer(negatives, 1.0 - share)
                 labelled = self.pool.draw(wanted, generator, self._device)
+        if self.pseudo is not None:
+            labelled = self.pseudo.draw(len(picks), generator, self._device)
         rules = self._draw_rules(len(picks), generator)
         return Batch(facts, self._confidence[picks], negatives, rules, labelled, epoch)
 
@@ -156,10 +167,36 @@ class TorchEngine(OnDevice):
         self._scorer = scorer
         self._link = link
         self._batches = Batches(data, config, self.device)
+        self._data = data
 
     @property
     def _names(self) -> Sequence[str]:
         return [term.name for term in self._batches.terms]
+
+    def epoch(self, number: int, on_facts: Callable[[int], None] | None = None) -> EpochResult:
+        """Run epoch `number` (from 0), and say how many pseudo facts there were."""
+        found, pseudo = super().epoch(number, on_facts), self._batches.pseudo
+        return found if pseudo is None else replace(found, pseudo=len(pseudo))
+
+    def has_taught(self, epochs: int, *, tired: bool) -> bool:
+        """Return whether the loss has a teacher whose epochs are over, or bring nothing more, and no student yet."""
+        pseudo = self._batches.pseudo
+        if pseudo is None or pseudo.taught:
+            return False
+        return tired or epochs >= pseudo.settings.epochs(self._config.stopping.epochs)
+
+    def begin_student(self, teacher: Model) -> None:
+        """Begin with the first weights again, and with what the teacher finds likely besides the facts."""
+        if self._batches.pseudo is None:
+            raise RunError("there is no teacher to learn from")
+        self._batches.pseudo.ask(teacher)
+        model, data = self._config.model, self._data
+        first = init(
+            self._scorer, data.n_entities, data.n_relations, model.dim, model.init_scale, self._config.runtime.seed
+        )
+        for name, table in self._on_device(first).items():
+            self.tables[name].copy_(table)
+        self._optimiser = optimisers.get(self._config.optimiser.optimiser)(self.tables, self._config.optimiser)
 
     def _steps(self, number: int) -> Iterator[tuple[Tensor, int]]:
         seed = self._config.runtime.seed
@@ -173,28 +210,35 @@ class TorchEngine(OnDevice):
     @torch.no_grad()
     def _predict(self, facts: Facts) -> Tensor:
         """Return the confidences of facts, as the weights are now."""
-        entity, relation, link = (self._tables[name] for name in ("entity", "relation", "link"))
+        entity, relation, link = (self.tables[name] for name in ("entity", "relation", "link"))
         g = self._scorer.plausibility(entity[facts.head], relation[facts.relation], entity[facts.tail])
         return self._link.predict(g, link[0], link[1])
 
     def state(self) -> State:
-        """Return the optimiser's state, and the pool if the loss has one."""
-        pool = self._batches.pool
-        return super().state() | ({} if pool is None else pool.state())
+        """Return the optimiser's state, and the pool or the pseudo facts if the loss has any."""
+        found = super().state()
+        for part in (self._batches.pool, self._batches.pseudo):
+            found |= {} if part is None else part.state()
+        return found
 
     def load_state(self, state: State) -> None:
         """Take up a copy of a state that `state` gave."""
-        if self._batches.pool is not None:
-            self._batches.pool.load_state(state)
-        super().load_state({name: array for name, array in state.items() if not name.startswith(PREFIX)})
+        for part in (self._batches.pool, self._batches.pseudo):
+            if part is not None:
+                part.load_state(state)
+        theirs = self.expected().keys()
+        super().load_state({name: array for name, array in state.items() if name not in theirs})
 
     def expected(self) -> dict[str, Expected]:
-        """Return what must be true of the parts of a state that are no larger than the tables: those of the pool."""
-        return {} if self._batches.pool is None else self._batches.pool.expected()
+        """Return what must be true of the parts of a state that are not as large as the tables."""
+        found: dict[str, Expected] = {}
+        for part in (self._batches.pool, self._batches.pseudo):
+            found |= {} if part is None else part.expected()
+        return found
 
     def _step(self, batch: Batch) -> Tensor:
         values, gradients = differentiate(
-            self._tables, self._scorer, self._link, self._batches.terms, batch, by_rows=self._optimiser.by_rows
+            self.tables, self._scorer, self._link, self._batches.terms, batch, by_rows=self._optimiser.by_rows
         )
         self._optimiser.step(gradients)
         return values
@@ -219,15 +263,20 @@ def differentiate(
     weights = Weights(leaves["entity"].index_select(0, wanted), leaves["relation"], leaves["link"])
     scores = score_batch(scorer, link, weights, batch)
     values = torch.stack([term.value(scores) for term in terms])
+    return values.detach(), gradients_of(values, leaves, rows)
+
+
+def gradients_of(values: Tensor, leaves: Mapping[str, Tensor], rows: Tensor | None) -> dict[str, Gradient]:
+    """Return the gradients of the sum of terms; `rows` says which entities the leaf holds, None if all."""
     found = torch.autograd.grad(values.sum(), list(leaves.values()), allow_unused=True)
     gradients = {name: Gradient(part) for name, part in zip(leaves, found, strict=True) if part is not None}
     if "entity" in gradients:
         gradients["entity"] = gradients["entity"]._replace(rows=rows)
-    return values.detach(), gradients
+    return gradients
 
 
 @contextmanager
-def _threads(wanted: int) -> Iterator[None]:
+def cpu_threads(wanted: int) -> Iterator[None]:
     """Use `wanted` CPU threads for a while; 0 leaves PyTorch's own choice, which is all cores."""
     before = torch.get_num_threads()
     if wanted:

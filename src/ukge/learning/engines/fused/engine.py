@@ -57,7 +57,8 @@ def applies(config: Config) -> bool:
     """Return whether the kernels can minimise what `config` asks for."""
     query, comparator = scorers.get(config.model.scorer).fused or ("", "")
     return (
-        query in ops.QUERIES
+        not config.model.encodes
+        and query in ops.QUERIES
         and comparator in ops.COMPARATORS
         and config.model.link in LINKS
         and config.objective.loss in LOSSES
