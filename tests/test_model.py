@@ -10,7 +10,7 @@ from ukge.errors import ConfigError
 from ukge.models import tables
 from ukge.models.links import links
 from ukge.models.model import Model, init
-from ukge.models.scorers import scorers
+from ukge.models.scorers import Start, scorers
 from ukge.models.tables import ArrayTables, Parameters, best
 from ukge.models.tensors import TensorTables, resolve_device
 
@@ -31,6 +31,7 @@ def test_initial_weights_have_their_shape_and_distribution(name: str) -> None:
     assert start.entity.dtype == start.relation.dtype == start.link.dtype == np.float32
     for table, parts in ((start.entity, scorer.entity_parts), (start.relation, scorer.relation_parts)):
         for part, own in zip(parts, np.split(table, len(parts), axis=1), strict=True):
+            assert part.start is None or isinstance(part.start, Start)
             if part.start is None:  # a standard normal cut off at ±2 has the deviation 0.8796
                 assert np.abs(own).max() <= 0.6
                 mean, deviation = 0.0, 0.3 * 0.8796

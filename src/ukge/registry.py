@@ -39,7 +39,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ukge.errors import ConfigError, known_names
 
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
+Make = TypeVar("Make", bound=Callable[[str], Any])
 
 PLUGIN = "UKGE_PLUGIN"
 """Where the environment names files that register components; processes that a command starts find them there too."""
@@ -88,7 +89,8 @@ class Registry(Generic[T]):
     """Named components of one `kind`, as errors call it; other packages offer theirs in the entry-point `group`.
 
     `more` is a package of ukge whose modules register further ones when they are loaded: at the first name that is not
-    known yet. A component with settings of its own takes them behind its name: `boxes:temperature=0.01`.
+    known yet. A component with settings of its own takes them behind its name: `boxes:temperature=0.01`; those of a
+    family, which another library has, are named there: `pykeen:transd`.
     """
 
     def __init__(self, kind: str, group: str, more: str = "") -> None:
@@ -96,6 +98,7 @@ class Registry(Generic[T]):
         self.group = group
         self._more = more
         self._known: dict[str, T] = {}
+        self._families: dict[str, tuple[Callable[[str], T], str]] = {}
         self._plugins: dict[str, EntryPoint] | None = None
 
     def register(self, name: str) -> Callable[[T], T]:
@@ -109,11 +112,26 @@ class Registry(Generic[T]):
 
         return add
 
+    def family(self, name: str, member: str) -> Callable[[Make], Make]:
+        """Decorate a function that makes a component of what stands behind `name:`; `member` says what that is."""
+
+        def add(make: Make) -> Make:
+            self._families[name] = make, member
+            return make
+
+        return add
+
     def get(self, name: str) -> T:
         """Return the component called `name`, with the settings given behind a colon, or say which names exist."""
         called, colon, settings = name.partition(":")
         if called not in self:
-            hint = known_names(called, self.names())
+            if called in self._families:
+                make, member = self._families[called]
+                if not settings:
+                    raise ConfigError(f"'{called}' alone is no {self.kind}", hint=f"Say which: {called}:{member}.")
+                return make(settings)
+            families = (f"{each}:{member}" for each, (_, member) in self._families.items())
+            hint = known_names(called, [*self.names(), *families])
             if self._more:
                 hint += f" A file that registers one of your own is found by --plugin FILE, or in {PLUGIN}."
             raise ConfigError(f"unknown {self.kind} '{called}'", hint=hint)

@@ -56,10 +56,14 @@ def _few_trees_of_doubt() -> Iterator[None]:
 def small(name: str) -> UKGE:
     """Return a model that is trained in a moment, by PyTorch: the fused engine has a contract of its own."""
     engine = "queries" if name == "complex-all" else "torch"
-    return UKGE(name, **{**SMALL, **OWN.get(name, {})}, engine=engine, probe="none", checkpoint_seconds=0.0)
+    settings = {**SMALL, **OWN.get(name, {})}
+    if name.startswith("pykeen:"):
+        pytest.importorskip("pykeen", reason="PyKEEN is not installed: pip install 'ukge[pykeen]'")
+        name, settings = "ukge-logi", {**settings, "scorer": name}
+    return UKGE(name, **settings, engine=engine, probe="none", checkpoint_seconds=0.0)
 
 
-@pytest.mark.parametrize("name", variants.names())
+@pytest.mark.parametrize("name", [*variants.names(), "pykeen:mure", "pykeen:um"])
 def test_a_model_learns_is_kept_resumed_asked_and_rested_upon(name: str, data: Dataset, tmp_path: Path) -> None:
     whole = small(name).fit(data, out=tmp_path / "whole", progress=False)
     assert whole.trained is not None

@@ -36,6 +36,7 @@ from ukge.graph.vocabulary import Vocabulary
 from ukge.logic.weights import Prior
 from ukge.models.links import links
 from ukge.models.scorers import scorers
+from ukge.models.scorers.base import dim_of
 from ukge.models.tables import Parameters
 from ukge.runs.directory import EVIDENCE, Run, read_names
 from ukge.runs.facts import FILES, TRAIN, KeptFacts, keep_facts
@@ -268,7 +269,7 @@ class StoredParts:
         arrays, scorer = StoredArrays(self._checked(file, name), copied=self._copied), scorers.get(model.scorer)
         entities, relations = self.names
         width = next(iter(arrays["entity"].shape[1:]), 0) if "entity" in arrays else 0
-        dim = max(width // scorer.entity_width(1), 1)
+        dim = dim_of(width, scorer.entity_width)
         expected = {
             "entity": Expected("float32", (len(entities), scorer.entity_width(dim))),
             "relation": Expected("float32", (len(relations), scorer.relation_width(dim))),

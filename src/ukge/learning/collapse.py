@@ -6,6 +6,7 @@ differ, the numbers of the run say why: embeddings that shrank to nothing, or gr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from ukge.graph.uncertain import UncertainGraph
 from ukge.models.links import links
 from ukge.models.model import Model
-from ukge.models.scorers import scorers
+from ukge.models.scorers import Part, scorers
 from ukge.models.tables import Floats, Parameters
 from ukge.runs.directory import Progress
 from ukge.runs.learnt import Collapse
@@ -98,13 +99,15 @@ def _looked_up(
     drawn = rng.integers(len(parameters.entity), size=(2, len(facts)))
     rows = parameters.entity[np.concatenate([facts.head, drawn[0], facts.tail, drawn[1]])]
     model = Model(Parameters(rows, parameters.relation, parameters.link), scorer, links.get(config.model.link))
-    first = FIRST_SIZE * config.model.init_scale
     relation = parameters.relation[np.unique(facts.relation)]
-    return model, _Size(_deviation(rows) / first, 1.0 if scorer.phases else _deviation(relation) / first)
+    return model, _Size(_size(rows, scorer.entity_parts, config), _size(relation, scorer.relation_parts, config))
 
 
-def _deviation(rows: Floats) -> float:
-    return float(np.sqrt(np.mean(np.square(rows, dtype=np.float64))))
+def _size(rows: Floats, parts: Sequence[Part], config: Config) -> float:
+    """Return the size of rows as a share of their first one; 1 where they do not start from that distribution."""
+    if not parts or any(part.start is not None for part in parts):
+        return 1.0
+    return float(np.sqrt(np.mean(np.square(rows, dtype=np.float64)))) / (FIRST_SIZE * config.model.init_scale)
 
 
 def _are_one_number(predicted: Floats, confidence: npt.NDArray[np.float64], config: Config, *, stuck: bool) -> bool:

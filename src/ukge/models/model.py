@@ -40,7 +40,8 @@ def init(
 
     The link starts with w = 1 and b = 0 for inner products. A distance starts with b = 1 and w one over the mean
     distance of random facts, so that w·g + b is 0 on them and 1 at a distance of 0: plausibilities of −30 would find
-    the logistic link without a gradient. The entities' rows are written to `entity`, if that table is given.
+    the logistic link without a gradient. So would those of other scorers, where they deviate by more than 1: they
+    are divided by their deviation. The entities' rows are written to `entity`, if that table is given.
     """
     rng = np.random.Generator(np.random.Philox(seed))
     table = aligned_zeros(n_entities, scorer.entity_width(dim)) if entity is None else entity
@@ -67,8 +68,12 @@ def init_rest(
         ends = rng.integers(n_entities, size=2 * SAMPLE)
         kinds = rng.integers(n_relations, size=SAMPLE)
         drawn = Model(Parameters(entity_rows(ends), relation), scorer, Identity())
-        distance = -drawn.plausibility(np.arange(SAMPLE), kinds, np.arange(SAMPLE, 2 * SAMPLE)).mean()
-        link[:] = (1 / distance if distance > 0 else 1.0), 1.0
+        found = drawn.plausibility(np.arange(SAMPLE), kinds, np.arange(SAMPLE, 2 * SAMPLE))
+        if scorer.distance:
+            distance = -found.mean()
+            link[:] = (1 / distance if distance > 0 else 1.0), 1.0
+        else:
+            link[0] = 1 / max(1.0, found.std())
     return relation, link
 
 

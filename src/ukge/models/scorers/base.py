@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,13 @@ FEW = 2
 
 EPS = 1e-12
 """Added below square roots, so that the gradient of a distance of 0 is finite."""
+
+
+class Drawn(Protocol):
+    """What gives the numbers that a part starts with."""
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.float32]:
+        """Return so many rows of numbers."""
 
 
 class Start(NamedTuple):
@@ -52,17 +60,29 @@ class Part(NamedTuple):
     """A table of a model, one row for each entity or each relation: its name, where it starts, and its width.
 
     The parts of an entity lie side by side in one stored row, and so do those of a relation: who trains, stores and
-    looks up rows need not know them. Without a width a part holds k numbers, without a start a truncated normal.
+    looks up rows need not know them. Without a width a part holds k numbers, without a start a truncated normal. A
+    width may depend on k in another way: a matrix for each relation has k² numbers.
     """
 
     name: str
-    start: Start | None = None
-    width: int | None = None
+    start: Drawn | None = None
+    width: int | Callable[[int], int] | None = None
+
+    def numbers(self, dim: int) -> int:
+        """Return how many numbers it holds where k is `dim`."""
+        if self.width is None:
+            return dim
+        return self.width if isinstance(self.width, int) else self.width(dim)
 
 
 def width_of(parts: Sequence[Part], dim: int) -> int:
     """Return how many numbers a row of these parts holds."""
-    return sum(dim if part.width is None else part.width for part in parts)
+    return sum(part.numbers(dim) for part in parts)
+
+
+def dim_of(width: int, width_at: Callable[[int], int]) -> int:
+    """Return the largest k, and at least 1, at which rows hold no more numbers than `width`."""
+    return max(1, bisect_right(range(width + 1), width, key=width_at) - 1)
 
 
 class Scorer(ABC):
@@ -74,6 +94,11 @@ class Scorer(ABC):
 
     inner_product: ClassVar[bool]
     """Whether `compare` is the inner product, so that many candidates are one matrix product."""
+
+    @property
+    def distance(self) -> bool:
+        """Whether g is minus a distance, so at most 0: the link then starts where a distance of 0 is certain."""
+        return not self.inner_product
 
     symmetric: ClassVar[bool] = False
     """Whether g(h, r, t) = g(t, r, h)."""
