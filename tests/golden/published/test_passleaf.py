@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from ukge import UKGE
 from ukge.errors import ConfigError
 from ukge.learning.data import TrainingData
 from ukge.learning.engines.torch_engine import Batches
@@ -16,6 +18,7 @@ from ukge.learning.sampling import Facts, PerFact
 from ukge.models.losses import BatchScores, Given, PoolSettings, losses
 from ukge.models.published.passleaf import SemiSupervised
 from ukge.models.scorers import scorers
+from ukge.runs.learnt import EpochEvent
 from ukge.settings.config import Config, ObjectiveConfig
 
 
@@ -96,3 +99,25 @@ def test_corruptions_of_a_batch_one_by_one() -> None:
     assert half.tails.tolist() == [[9], [11]]
     assert half.counts is not None
     assert half.counts.tolist() == [[True, False]] * 2
+
+
+def test_a_pool_goes_on_under_an_optimiser_that_has_moments_before_its_first_step(tmp_path: Path) -> None:
+    facts = [(f"e{n % 7}", "r", f"e{n * 3 % 11}", 0.5) for n in range(40)]
+    settings: dict[str, Any] = {"dim": 4, "epochs": 3, "batch_size": 16, "negatives": 2, "engine": "torch"}
+    settings |= {"loss": "semi-supervised:gather=0,use=1,capacity=50", "optimiser": "lazy-adam", "probe": "none"}
+
+    def stop(event: EpochEvent) -> None:
+        if event.epoch == 2:
+            raise InterruptedError
+
+    def fit(out: str, **more: Any) -> UKGE:
+        model = UKGE("passleaf", **settings, threads=1, every=1, checkpoint_seconds=0.0)
+        return model.fit(sorted(set(facts)), out=tmp_path / out, progress=False, **more)
+
+    whole = fit("whole")
+    with pytest.raises(InterruptedError):
+        fit("cut", callbacks=[stop])
+    resumed = UKGE.resume(tmp_path / "cut", progress=False)
+    assert whole.trained is not None
+    assert resumed.trained is not None
+    assert np.array_equal(whole.trained.parameters.entity, resumed.trained.parameters.entity)
