@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from tests.contracts.small import scorer_of
 
 from ukge.errors import ConfigError
 from ukge.models import tables
@@ -19,12 +20,12 @@ HEAD, RELATION, TAIL = np.array([0, 5, 29]), np.array([1, 0, 3]), np.array([7, 7
 
 
 def weights(name: str) -> Parameters:
-    return init(scorers.get(name), N_ENTITIES, N_RELATIONS, dim=6, scale=0.3, seed=1)
+    return init(scorer_of(name), N_ENTITIES, N_RELATIONS, dim=6, scale=0.3, seed=1)
 
 
 @pytest.mark.parametrize("name", scorers.names())
 def test_initial_weights_have_their_shape_and_distribution(name: str) -> None:
-    scorer = scorers.get(name)
+    scorer = scorer_of(name)
     start = init(scorer, 400, 300, dim=16, scale=0.3, seed=5)
     assert start.entity.shape == (400, scorer.entity_width(16))
     assert start.relation.shape == (300, scorer.relation_width(16))
@@ -49,7 +50,7 @@ def test_initial_weights_have_their_shape_and_distribution(name: str) -> None:
 @pytest.mark.parametrize("name", scorers.names())
 def test_the_seed_decides_the_initial_weights(name: str) -> None:
     first, again = weights(name), weights(name)
-    other = init(scorers.get(name), N_ENTITIES, N_RELATIONS, dim=6, scale=0.3, seed=2)
+    other = init(scorer_of(name), N_ENTITIES, N_RELATIONS, dim=6, scale=0.3, seed=2)
     for key, array in first.as_dict().items():
         assert np.array_equal(array, again.as_dict()[key])
     assert not np.array_equal(first.entity, other.entity)
@@ -57,9 +58,9 @@ def test_the_seed_decides_the_initial_weights(name: str) -> None:
 
 @pytest.mark.parametrize("name", scorers.names())
 def test_the_link_starts_where_it_has_a_gradient(name: str) -> None:
-    start = init(scorers.get(name), 500, 5, dim=128, scale=0.3, seed=0)
+    start = init(scorer_of(name), 500, 5, dim=128, scale=0.3, seed=0)
     ids = np.random.default_rng(0).integers(0, 500, (2, 200))
-    confidence = Model(start, scorers.get(name), links.get("logistic")).confidence(ids[0], ids[0] % 5, ids[1])
+    confidence = Model(start, scorer_of(name), links.get("logistic")).confidence(ids[0], ids[0] % 5, ids[1])
     low, high = np.quantile(confidence, [0.1, 0.9])
     assert low > 0.05
     assert high < 0.95
@@ -73,7 +74,7 @@ def test_ranking_agrees_with_confidence(name: str, link: str, weight: float, mon
     monkeypatch.setattr(ArrayTables, "rows_at_once", 40)  # so that queries and facts fall into several blocks
     start = weights(name)
     start.link[:] = weight, 0.4
-    model = Model(start, scorers.get(name), links.get(link))
+    model = Model(start, scorer_of(name), links.get(link))
     everyone = np.arange(N_ENTITIES)
     best = model.rank_tails(HEAD, RELATION, k=5)
     scores = model.tail_scores(HEAD, RELATION)
@@ -116,7 +117,7 @@ def test_another_device_says_the_same(name: str, many: int, monkeypatch: pytest.
     monkeypatch.setattr(tables, "MANY", many)  # from 1 on, distances are PyTorch's on the CPU too
     start = weights(name)
     start.link[:] = -0.7, 0.4
-    parts = scorers.get(name), links.get("logistic")
+    parts = scorer_of(name), links.get("logistic")
     ours, other = Model(start, *parts), Model(TensorTables.of(start, "cpu"), *parts)
     for question, ids in (
         ("plausibility", (HEAD, RELATION, TAIL)),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.contracts.small import scorer_of
 
 from ukge.asking.rank import ExactSearch, Wanted
 from ukge.graph.queries import Side
@@ -19,10 +20,12 @@ from ukge.serve.work import Deadline
 
 def random_model(scorer: str, n: int = 97, dim: int = 8, weight: float = 1.5) -> Model:
     draw = np.random.default_rng(1)
-    chosen = scorers.get(scorer)
+    chosen = scorer_of(scorer)
     entity = draw.normal(size=(n, chosen.entity_width(dim))).astype(np.float32)
     relation = draw.normal(size=(5, chosen.relation_width(dim))).astype(np.float32)
-    return Model(Parameters(entity, relation, np.array([weight, 0.1], np.float32)), chosen, links.get("logistic"))
+    shared = {part.name: part.start.draw(draw, part.shape) for part in chosen.shared_parts(dim)}
+    link = np.array([weight, 0.1], np.float32)
+    return Model(Parameters(entity, relation, link, shared), chosen, links.get("logistic"))
 
 
 @pytest.mark.parametrize("scorer", scorers.names())

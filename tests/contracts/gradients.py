@@ -52,7 +52,7 @@ def loss_and_gradients(
         name: (gradients[name].values if name in gradients else torch.zeros_like(table)).numpy()
         for name, table in tables.items()
     }
-    return {term.name: value for term, value in zip(terms, values.tolist(), strict=True)}, Parameters(**arrays)
+    return {term.name: value for term, value in zip(terms, values.tolist(), strict=True)}, Parameters.of(arrays)
 
 
 def fused_gradients(engine: FusedEngine, heads: Ints, tails: Ints, rules: Ints) -> tuple[dict[str, float], Parameters]:

@@ -32,7 +32,10 @@ TREES: dict[str, Any] = {
     "rank_queries": 10,
     "rank_candidates": 5,
 }
-OWN = {"passleaf": {"loss": "semi-supervised:gather=1,use=2,capacity=500"}}
+OWN = {
+    "passleaf": {"loss": "semi-supervised:gather=1,use=2,capacity=500"},
+    "sscdl": {"scorer": "distribution:wide=32,narrow=16", "loss": "distribution:since=1,every=2"},
+}
 """Settings that let a short training see what a long one would."""
 
 

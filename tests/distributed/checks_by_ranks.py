@@ -125,7 +125,7 @@ def gradients(
 
 
 def init_like(tables: dict[str, Tensor]) -> Parameters:
-    return Parameters(**{name: table.numpy() for name, table in tables.items()})
+    return Parameters.of({name: table.numpy() for name, table in tables.items()})
 
 
 def predicts_what_one_process_predicts(world: World, _: Path) -> None:

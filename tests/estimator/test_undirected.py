@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.contracts.small import scorer_of
 
 from ukge import UKGE, open_dataset
 from ukge.evaluation.evaluate import evaluate, prepare
@@ -98,7 +99,7 @@ def test_a_relation_with_a_direction_keeps_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", scorers.names())
 @pytest.mark.parametrize("device", [None, "cpu"])
 def test_both_directions_are_equal_to_the_bit(name: str, device: str | None) -> None:
-    scorer, link = scorers.get(name), links.get("logistic")
+    scorer, link = scorer_of(name), links.get("logistic")
     weights = init(scorer, 40, 2, 8, 0.5, 0)
     undirected = np.array([False, True])
     tables = weights if device is None else TensorTables.of(weights, device)

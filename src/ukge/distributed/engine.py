@@ -138,6 +138,11 @@ def _check(config: Config, world: World) -> None:
     width = scorers.get(config.model.scorer).entity_width(dim)
     if width % LANES:
         raise ConfigError(f"sharded rows hold a multiple of {LANES} numbers, not {width}", hint="Change ‹dim›.")
+    if scorers.get(config.model.scorer).shared_parts(dim):
+        raise ConfigError(
+            "ranks train the rows of entities and relations, not the tables that all facts share",
+            hint="Train this model in one process.",
+        )
     if config.runtime.memory_map:
         raise ConfigError("ranks hold their shards in memory, not in mapped files", hint="Leave out ‹memory_map›.")
     if getattr(losses.get(config.objective.loss), "pool", None) is not None:

@@ -33,7 +33,7 @@ def export_weights(run: Path, best_epoch: int, notes: dict[str, Any]) -> None:
 
 def exported(run: Path) -> Parameters:
     """Return the weights of a run, left in their file."""
-    return Parameters(**map_arrays(run / "weights.safetensors")[0])
+    return Parameters.of(map_arrays(run / "weights.safetensors")[0])
 
 
 def read_streams(checkpoint: Path) -> dict[str, Stream]:

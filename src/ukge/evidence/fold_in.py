@@ -138,8 +138,9 @@ def widened(backbone: Backbone, lessons: Lessons, n: int, ridge: float) -> Backb
         return backbone
     mean = old.entity.mean(axis=0, dtype=np.float64).astype(np.float32)
     entity = np.ascontiguousarray(np.concatenate([old.entity, np.tile(mean, (n - n_old, 1))]))
-    fitted = Parameters(entity, old.relation, old.link)
-    scorer, link = scorers.get(backbone.scorer), links.get(backbone.link)
+    fitted = replace(old, entity=entity)
+    shared = {name: torch.from_numpy(table.copy()) for name, table in old.shared.items()}
+    scorer, link = scorers.get(backbone.scorer).bound(shared), links.get(backbone.link)
     if not backbone.learns_confidence:
         _stand_out(fitted, scorer, lessons, n_old, ridge)
     elif scorer.inner_product and not isinstance(link, Logistic):

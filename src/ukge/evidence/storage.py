@@ -38,9 +38,9 @@ from ukge.models.links import links
 from ukge.models.scorers import scorers
 from ukge.models.scorers.base import dim_of
 from ukge.models.tables import Parameters
-from ukge.runs.directory import EVIDENCE, Run, read_names
+from ukge.runs.directory import EVIDENCE, Run, expected_weights, read_names
 from ukge.runs.facts import FILES, TRAIN, KeptFacts, keep_facts
-from ukge.storage.arrays import Arrays, Expected, StoredArrays, checked, save_arrays
+from ukge.storage.arrays import Arrays, StoredArrays, checked, save_arrays
 from ukge.storage.files import DAMAGED, replacing_directory, sha256, write_atomically
 from ukge.storage.locks import alone
 
@@ -270,12 +270,8 @@ class StoredParts:
         entities, relations = self.names
         width = next(iter(arrays["entity"].shape[1:]), 0) if "entity" in arrays else 0
         dim = dim_of(width, scorer.entity_width)
-        expected = {
-            "entity": Expected("float32", (len(entities), scorer.entity_width(dim))),
-            "relation": Expected("float32", (len(relations), scorer.relation_width(dim))),
-            "link": Expected("float32", (2,)),
-        }
-        return Parameters(**checked(file, arrays, expected, hint=AGAIN))
+        expected = expected_weights(scorer, dim, len(entities), len(relations))
+        return Parameters.of(checked(file, arrays, expected, hint=AGAIN))
 
     def _checked(self, file: Path, name: str | None = None) -> Path:
         if not file.is_file():

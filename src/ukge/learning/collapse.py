@@ -7,6 +7,7 @@ differ, the numbers of the run say why: embeddings that shrank to nothing, or gr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -98,7 +99,7 @@ def _looked_up(
     scorer = scorers.get(config.model.scorer)
     drawn = rng.integers(len(parameters.entity), size=(2, len(facts)))
     rows = parameters.entity[np.concatenate([facts.head, drawn[0], facts.tail, drawn[1]])]
-    model = Model(Parameters(rows, parameters.relation, parameters.link), scorer, links.get(config.model.link))
+    model = Model(replace(parameters, entity=rows), scorer, links.get(config.model.link))
     relation = parameters.relation[np.unique(facts.relation)]
     return model, _Size(_size(rows, scorer.entity_parts, config), _size(relation, scorer.relation_parts, config))
 

@@ -80,10 +80,11 @@ class Mapped(InMemory):
         super().finish(result)
         self.best = None
         shutil.rmtree(self._path / FOLDER, ignore_errors=True)
-        return Parameters(**map_arrays(self._path / "weights.safetensors")[0])
+        return Parameters.of(map_arrays(self._path / "weights.safetensors")[0])
 
     def _keep(self, weights: Parameters) -> None:
         if self.best is None:
-            self.best = Parameters(self._room, weights.relation.copy(), weights.link.copy())
-        copy_rows(weights.entity, self.best.entity)
-        self.best.relation[:], self.best.link[:] = weights.relation, weights.link
+            small = {name: array.copy() for name, array in weights.as_dict().items() if name != "entity"}
+            self.best = Parameters.of({"entity": self._room, **small})
+        for kept, array in zip(self.best.as_dict().values(), weights.as_dict().values(), strict=True):
+            copy_rows(array, kept)

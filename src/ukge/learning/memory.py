@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from ukge.errors import ConfigError
@@ -37,8 +38,9 @@ def estimate(config: Config, n_entities: int, n_relations: int, n_facts: int, n_
     scorer = scorers.get(config.model.scorer)
     width = scorer.entity_width(config.model.dim)
     relations = FLOAT * n_relations * scorer.relation_width(config.model.dim)
-    table = FLOAT * n_entities * width + relations
-    held = relations if config.runtime.memory_map else table
+    shared = FLOAT * sum(math.prod(part.shape) for part in scorer.shared_parts(config.model.dim))
+    table = FLOAT * n_entities * width + relations + shared
+    held = relations + shared if config.runtime.memory_map else table
     moments = MOMENTS.get(config.optimiser.optimiser, 2.0)
     sampling, size = config.sampling, config.optimiser.batch_size
     drawn = {"none": 0, "exhaustive": 2 * n_entities}.get(sampling.sampler, 2 * sampling.negatives)

@@ -6,7 +6,7 @@ number of negatives.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -42,12 +42,17 @@ class Batch(NamedTuple):
     rules: RuleBatch | None = None
     labelled: Labelled | None = None
     epoch: int = 0
+    unlabelled: Facts | None = None
+    of_unseen: Callable[[Scorer], Scorer] | None = None
+    """gives the formula that the loss asks of unseen facts, where that is another one"""
 
     def entity_ids(self) -> list[Tensor]:
         """Return the ids of the entities that scoring needs, in its order: one look-up of rows has one gradient."""
         ids = [self.facts.head, self.facts.tail]
         if self.negatives is not None:
             ids += self.negatives.entities
+        if self.unlabelled is not None:
+            ids += [self.unlabelled.head, self.unlabelled.tail]
         for others in (self.labelled, self.rules):
             if others is not None:
                 ids += [others.facts.head, others.facts.tail]
@@ -208,9 +213,14 @@ def score_batch(scorer: Scorer, link: Link, weights: Weights, batch: Batch) -> B
             kinds = weights.relation.index_select(0, drawn.facts.relation)
             found = scorer.plausibility(other_head, kinds, other_tail)
         others.append(found)
+    unlabelled = None
+    if batch.unlabelled is not None:
+        *rows, other_head, other_tail = rows
+        unlabelled = other_head, weights.relation.index_select(0, batch.unlabelled.relation), other_tail
     if batch.negatives is not None:
-        head_query = scorer.head_query(relation, tail)
-        unseen = batch.negatives.plausibility(scorer, head_query, tail_query, *rows)
+        other = scorer if batch.of_unseen is None else batch.of_unseen(scorer)
+        asked = tail_query if other is scorer else other.tail_query(head, relation)
+        unseen = batch.negatives.plausibility(other, other.head_query(relation, tail), asked, *rows)
     weight, bias = weights.link.unbind()
     return BatchScores(
         link=lambda plausibility: link.forward(plausibility, weight, bias),
@@ -227,4 +237,5 @@ def score_batch(scorer: Scorer, link: Link, weights: Weights, batch: Batch) -> B
         rules=batch.rules,
         labelled_plausibility=others[1],
         labelled_confidence=None if batch.labelled is None else batch.labelled.confidence,
+        unlabelled=unlabelled,
     )

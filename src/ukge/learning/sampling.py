@@ -38,9 +38,9 @@ def epoch_order(n_facts: int, seed: int, epoch: int) -> npt.NDArray[np.int64]:
     return np.random.Generator(np.random.Philox(key=[seed, epoch])).permutation(n_facts)
 
 
-def epoch_generator(seed: int, epoch: int, device: torch.device) -> torch.Generator:
-    """Return the source of an epoch's draws."""
-    mixed = np.random.SeedSequence([seed, epoch]).generate_state(1, np.uint64)[0]
+def epoch_generator(seed: int, epoch: int, device: torch.device, *more: int) -> torch.Generator:
+    """Return the source of an epoch's draws; with more numbers, a source of its own."""
+    mixed = np.random.SeedSequence([seed, epoch, *more]).generate_state(1, np.uint64)[0]
     return torch.Generator(device=device).manual_seed(int(mixed))
 
 

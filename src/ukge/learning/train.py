@@ -24,7 +24,7 @@ from ukge.models.links import links
 from ukge.models.losses import losses
 from ukge.models.model import init
 from ukge.models.scorers import scorers
-from ukge.models.tables import Parameters, State
+from ukge.models.tables import State
 from ukge.runs.directory import CHECKPOINT, Progress, Run
 from ukge.runs.learnt import Callback, EpochEvent, Trained, still_learning
 from ukge.settings.config import Config
@@ -127,7 +127,7 @@ def train(
         parameters, state, best, progress = restored
         if table is not None:
             copy_rows(parameters.entity, table)
-            parameters = Parameters(table, parameters.relation, parameters.link)
+            parameters = replace(parameters, entity=table)
     engine = engines.get(config.runtime.engine)(parameters, data, config)
     if restored is not None and run is not None:
         engine.load_state(_fitting(state, engine, run))
@@ -154,7 +154,7 @@ def _fitting(state: State, engine: Engine, run: Run) -> State:
         for name, array in state.items():
             if name in known:
                 continue
-            table = tables.get(_kind(name))  # a moment is as large as its table
+            table = tables.get(name.rpartition(".")[0])  # a moment is as large as its table
             shape = table.shape if table is not None and array.ndim else ()
             expected[name] = Expected(array.dtype.name, shape)
     return checked(run.path / CHECKPOINT, state, expected)

@@ -48,6 +48,8 @@ class BatchScores:
     labelled_plausibility: Tensor | None = None
     labelled_confidence: Tensor | None = None
     """unseen facts of a pool, with the confidences that the model gave them before"""
+    unlabelled: tuple[Tensor, Tensor, Tensor] | None = None
+    """rows of one corruption of each fact, for losses that label them"""
     relations: Tensor | None = None
     """ids of the facts' relations"""
     kinds: Tensor | None = None
@@ -127,11 +129,19 @@ class PseudoSettings(NamedTuple):
         return max(1, int(self.share * of))
 
 
+class Redrawn(NamedTuple):
+    """One corruption of each fact, for losses that label them: from epoch `since` on, anew every so many epochs."""
+
+    since: int
+    every: int
+
+
 Loss = Callable[[ObjectiveConfig, Given], list[Term]]
 losses: Registry[Loss] = Registry("loss", "ukge.losses", more="ukge.models.published")
 """What is asked of observed and unseen facts, by name. One whose attribute `learns_confidence` is true makes φ(g) a
 confidence; others learn an order. One with an attribute `pool` learns from a pool of its own guesses, one with
-`pseudo` from a teacher's."""
+`pseudo` from a teacher's, one with `redrawn` from corruptions that it labels itself. One with a method `of_unseen` asks
+another formula of unseen facts than of observed ones: it returns that, given the scorer."""
 
 
 @dataclass(frozen=True)

@@ -41,13 +41,16 @@ def init(
     The link starts with w = 1 and b = 0 for inner products. A distance starts with b = 1 and w one over the mean
     distance of random facts, so that w·g + b is 0 on them and 1 at a distance of 0: plausibilities of −30 would find
     the logistic link without a gradient. So would those of other scorers, where they deviate by more than 1: they
-    are divided by their deviation. The entities' rows are written to `entity`, if that table is given.
+    are divided by their deviation, unless they come from tables that all facts share. The entities' rows are written to
+    `entity`, if that table is given.
     """
     rng = np.random.Generator(np.random.Philox(seed))
     table = aligned_zeros(n_entities, scorer.entity_width(dim)) if entity is None else entity
     for rows, values in first_rows(rng, scorer.entity_parts, n_entities, dim, scale):
         table[rows] = values
-    return Parameters(table, *init_rest(rng, scorer, n_entities, n_relations, dim, scale, lambda ids: table[ids]))
+    rest = init_rest(rng, scorer, n_entities, n_relations, dim, scale, lambda ids: table[ids])
+    shared = {part.name: part.start.draw(rng, part.shape) for part in scorer.shared_parts(dim)}
+    return Parameters(table, *rest, shared)
 
 
 def init_rest(
@@ -64,7 +67,7 @@ def init_rest(
     for rows, values in first_rows(rng, scorer.relation_parts, n_relations, dim, scale):
         relation[rows] = values
     link = np.array([1.0, 0.0], dtype=np.float32)
-    if not scorer.inner_product:
+    if not scorer.inner_product and not scorer.shared_parts(dim):
         ends = rng.integers(n_entities, size=2 * SAMPLE)
         kinds = rng.integers(n_relations, size=SAMPLE)
         drawn = Model(Parameters(entity_rows(ends), relation), scorer, Identity())
@@ -124,7 +127,7 @@ class Model:
         self, weights: Parameters | Tables, scorer: Scorer, link: Link, undirected: npt.NDArray[np.bool_] | None = None
     ) -> None:
         self.tables = ArrayTables(weights) if isinstance(weights, Parameters) else weights
-        self.scorer = scorer
+        self.scorer = scorer.bound(self.tables.shared)
         self.link = link
         self.undirected = undirected
 

@@ -7,6 +7,7 @@ In arrays of this process, which answer at once; on another device; or in shards
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -19,6 +20,9 @@ Floats = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.integer[Any]]
 State = dict[str, npt.NDArray[Any]]
 
+SHARED = "shared."
+"""Begins the names of tables that all facts share, among those of all tables."""
+
 LINE = 64
 """Bytes of a cache line."""
 
@@ -27,25 +31,38 @@ LINE = 64
 class Parameters:
     """The weights of a model, as plain arrays that both engines and every predictor share.
 
-    `entity` and `relation` hold one row per name; `link` holds the weight w and the bias b of φ (eq. 3 and 4).
+    `entity` and `relation` hold one row per name; `link` holds the weight w and the bias b of φ (eq. 3 and 4);
+    `shared` holds the tables that all facts share, by name, of scorers that have any.
     """
 
     entity: Floats
     relation: Floats
     link: Floats = field(default_factory=lambda: np.array([1.0, 0.0], dtype=np.float32))
+    shared: dict[str, Floats] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, Floats]) -> Parameters:
+        """Return what `as_dict` gave."""
+        return cls(arrays["entity"], arrays["relation"], arrays["link"], shared_of(arrays))
 
     def copy(self) -> Parameters:
         """Return parameters that share nothing with these."""
-        return Parameters(self.entity.copy(), self.relation.copy(), self.link.copy())
+        return Parameters.of({name: array.copy() for name, array in self.as_dict().items()})
 
     def as_dict(self) -> State:
         """Return the arrays by name."""
-        return {"entity": self.entity, "relation": self.relation, "link": self.link}
+        shared = {f"{SHARED}{name}": array for name, array in self.shared.items()}
+        return {"entity": self.entity, "relation": self.relation, "link": self.link, **shared}
 
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
         return sum(array.nbytes for array in self.as_dict().values())
+
+
+def shared_of(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of all tables, arrays or tensors, that all facts share."""
+    return {name.removeprefix(SHARED): table for name, table in tables.items() if name.startswith(SHARED)}
 
 
 def aligned_zeros(*shape: int) -> Floats:
@@ -74,7 +91,7 @@ class Questions(NamedTuple):
 
 
 class Tables(ABC):
-    """The rows of entities and relations, and the link's w and b: arrays or tensors, as `rows` gives them."""
+    """The rows of entities and relations, the link's w and b, and what all facts share: arrays, or tensors."""
 
     rows_at_once: ClassVar[int] = 1 << 17
     """Elements of the rows that are looked up at once for facts: few enough to stay in a cache."""
@@ -84,6 +101,7 @@ class Tables(ABC):
 
     relation: Any
     link: Any
+    shared: Mapping[str, Any]
 
     @property
     @abstractmethod
@@ -123,6 +141,7 @@ class ArrayTables(Tables):
 
     def __init__(self, parameters: Parameters) -> None:
         self.entity, self.relation, self.link = parameters.entity, parameters.relation, parameters.link
+        self.shared = parameters.shared
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -145,8 +164,9 @@ class ArrayTables(Tables):
 
         # PyTorch has no read-only tensors: such a table is copied.
         tensors = (torch.from_numpy(np.require(rows, requirements="W")) for rows in (query, self.entity))
+        shared = {name: torch.from_numpy(np.require(table, requirements="W")) for name, table in self.shared.items()}
         with torch.no_grad():
-            return scorer.compare_all(*tensors).numpy()
+            return scorer.bound(shared).compare_all(*tensors).numpy()
 
     def best(self, scorer: Scorer, asked: Questions, k: int) -> tuple[Any, Any]:
         """Return the k best entities of each query and their scores; of equal ones, the first comes first."""

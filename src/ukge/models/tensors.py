@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -38,14 +39,20 @@ def to_tensor(array: npt.NDArray[Any], device: torch.device) -> Tensor:
 class TensorTables(Tables):
     """Tables on a device."""
 
-    def __init__(self, entity: Tensor, relation: Tensor, link: Tensor) -> None:
-        self.entity, self.relation, self.link = entity, relation, link
+    def __init__(
+        self, entity: Tensor, relation: Tensor, link: Tensor, shared: Mapping[str, Tensor] | None = None
+    ) -> None:
+        self.entity, self.relation, self.link, self.shared = entity, relation, link, shared or {}
 
     @classmethod
     def of(cls, parameters: Parameters, device: str) -> TensorTables:
         """Return weights on the device called so; on the CPU they are shared."""
         place = resolve_device(device)
-        return cls(*(to_tensor(table, place) for table in (parameters.entity, parameters.relation, parameters.link)))
+        shared = {name: to_tensor(table, place) for name, table in parameters.shared.items()}
+        entity, relation, link = (
+            to_tensor(table, place) for table in (parameters.entity, parameters.relation, parameters.link)
+        )
+        return cls(entity, relation, link, shared)
 
     @property
     def shape(self) -> tuple[int, int]:

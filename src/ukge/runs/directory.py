@@ -24,8 +24,8 @@ from ukge.graph.dataset import Dataset
 from ukge.graph.partitioned import is_prepared, open_prepared
 from ukge.graph.vocabulary import Vocabulary
 from ukge.logic.ground_rules import GroundRules
-from ukge.models.scorers import scorers
-from ukge.models.tables import Parameters, State
+from ukge.models.scorers import Scorer, scorers
+from ukge.models.tables import SHARED, Parameters, State
 from ukge.runs import facts, manifest
 from ukge.runs.manifest import CONFIG, NAMES, RULES, TRACE, WEIGHTS, DataNote
 from ukge.settings.config import Config, read_config, to_toml
@@ -214,18 +214,13 @@ class Run:
     def load_weights(self, *, copied: bool = False) -> Parameters:
         """Map the best weights from their file, or copy them, and check that they fit the run's settings and names."""
         file = self.path / WEIGHTS
-        return Parameters(**checked(file, StoredArrays(file, copied=copied), self._tables()))
+        return Parameters.of(checked(file, StoredArrays(file, copied=copied), self._tables()))
 
     def _tables(self) -> dict[str, Expected]:
         """Return what weights must be that fit the run's settings and names."""
         settings = self.config.model
-        scorer = scorers.get(settings.scorer)
         entities, relations = self.vocabularies
-        return {
-            "entity": Expected("float32", (len(entities), scorer.entity_width(settings.dim))),
-            "relation": Expected("float32", (len(relations), scorer.relation_width(settings.dim))),
-            "link": Expected("float32", (2,)),
-        }
+        return expected_weights(scorers.get(settings.scorer), settings.dim, len(entities), len(relations))
 
     def save_checkpoint(
         self, parameters: Parameters, state: State, best: Parameters | None, progress: Progress
@@ -255,8 +250,8 @@ class Run:
         def part(prefix: str) -> State:
             return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
-        parameters = Parameters(**checked(file, part("parameters."), tables))
-        best = Parameters(**checked(file, part("best."), tables)) if "best.entity" in arrays else None
+        parameters = Parameters.of(checked(file, part("parameters."), tables))
+        best = Parameters.of(checked(file, part("best."), tables)) if "best.entity" in arrays else None
         if best is None and progress.best_epoch == progress.epoch:
             best = parameters if mapped else parameters.copy()
         return parameters, part("state."), best, progress
@@ -298,6 +293,16 @@ class Run:
 
 
 _RULES = ("head", "relation", "tail", "body", "weight")
+
+
+def expected_weights(scorer: Scorer, dim: int, n_entities: int, n_relations: int) -> dict[str, Expected]:
+    """Return what the weights of a model must be."""
+    tables = {
+        "entity": Expected("float32", (n_entities, scorer.entity_width(dim))),
+        "relation": Expected("float32", (n_relations, scorer.relation_width(dim))),
+        "link": Expected("float32", (2,)),
+    }
+    return tables | {f"{SHARED}{part.name}": Expected("float32", part.shape) for part in scorer.shared_parts(dim)}
 
 
 def refuse_if_taken(path: str | Path, *, overwrite: bool) -> None:

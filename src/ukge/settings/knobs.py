@@ -133,7 +133,8 @@ def _shown(value: Any) -> str:
 def knobs_of(kind: type) -> tuple[Knob, ...]:
     """Return the settings of a section, in order."""
     section, hints = kind.__name__.removesuffix("Config").lower(), get_type_hints(kind)
-    return tuple(Knob(section, each.name, hints[each.name], each.default, **each.metadata) for each in fields(kind))
+    told = [each for each in fields(kind) if each.metadata]  # other fields are no settings
+    return tuple(Knob(section, each.name, hints[each.name], each.default, **each.metadata) for each in told)
 
 
 class Section:

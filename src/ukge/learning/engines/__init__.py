@@ -105,7 +105,8 @@ def _queries(parameters: Parameters, data: TrainingData, config: Config) -> Engi
     _refuse_encoder("the engine by query", config)
     if not applies(config):
         raise ConfigError(
-            "the engine by query knows the softmax loss with the sampler 'exhaustive' alone, without rules",
+            "the engine by query knows the softmax loss with the sampler 'exhaustive' alone, without rules and without "
+            "tables that all facts share",
             hint="Use ‹engine='torch'›, or ‹engine='auto'› to let ukge choose.",
         )
     return QueryEngine(parameters, data, config, scorers.get(config.model.scorer))

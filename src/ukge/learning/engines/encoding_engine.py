@@ -47,6 +47,11 @@ class EncodingEngine(TorchEngine):
                 f"scorer '{config.model.scorer}' has others",
                 hint="Choose ‹scorer='distmult'› or ‹scorer='complex'›.",
             )
+        if parameters.shared:
+            raise ConfigError(
+                "encoders make rows of entities and relations, for scorers that have no tables besides",
+                hint="Leave out ‹encoder›.",
+            )
         super().__init__(parameters, data, config, scorer, link)
         self._edges = self._all_edges()
         self._dropping: torch.Generator | None = None
@@ -81,7 +86,7 @@ class EncodingEngine(TorchEngine):
         self._behind = True
         yield from super()._steps(number)
 
-    def _step(self, batch: Batch) -> Tensor:
+    def _step(self, batch: Batch, generator: torch.Generator) -> Tensor:  # noqa: ARG002
         wanted, places = torch.unique(torch.cat(batch.entity_ids()), return_inverse=True)
         near, leaves, rows = self._edges.around(wanted), dict(self.tables), None
         if self._optimiser.by_rows:

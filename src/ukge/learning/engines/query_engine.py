@@ -29,7 +29,8 @@ from ukge.settings.config import Config
 def applies(config: Config) -> bool:
     """Return whether `config` asks for softmax over all entities and nothing that needs single facts."""
     objective, sampling = config.objective, config.sampling
-    own_penalty = type(scorers.get(config.model.scorer)).penalty is not Scorer.penalty
+    scorer = scorers.get(config.model.scorer)
+    own_penalty = type(scorer).penalty is not Scorer.penalty
     return (
         not config.model.encodes
         and objective.loss == "softmax"
@@ -38,6 +39,7 @@ def applies(config: Config) -> bool:
         and not objective.rule_weight
         and not objective.rule_prior
         and not (own_penalty and objective.l2)
+        and not scorer.shared_parts(config.model.dim)
     )
 
 

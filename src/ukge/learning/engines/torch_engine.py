@@ -21,10 +21,10 @@ from ukge.learning.pseudo import PseudoFacts
 from ukge.learning.sampling import Facts, Independent, PerFact, epoch_generator, epoch_order, rule_count, samplers
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.links import Link
-from ukge.models.losses import PoolSettings, PseudoSettings, Term, losses
+from ukge.models.losses import PoolSettings, PseudoSettings, Redrawn, Term, losses
 from ukge.models.model import Model, init
 from ukge.models.scorers import Scorer
-from ukge.models.tables import Parameters, State
+from ukge.models.tables import Parameters, State, shared_of
 from ukge.models.tensors import resolve_device, to_tensor
 from ukge.settings.config import Config
 from ukge.storage.arrays import Expected
@@ -105,7 +105,12 @@ class Batches:
             rules=self._rules is not None,
             relations=data.relation_names,
         )
-        settings: PoolSettings | None = getattr(losses.get(config.objective.loss), "pool", None)
+        self._seed = config.runtime.seed
+        loss = losses.get(config.objective.loss)
+        self._redrawn: Redrawn | None = getattr(loss, "redrawn", None)
+        self._of_unseen: Callable[[Scorer], Scorer] | None = getattr(loss, "of_unseen", None)
+        self._corruptions: tuple[int, Facts] | None = None
+        settings: PoolSettings | None = getattr(loss, "pool", None)
         self.pool = None if settings is None else Pool(settings, data)
         taught: PseudoSettings | None = getattr(losses.get(config.objective.loss), "pseudo", None)
         self.pseudo = None if taught is None else PseudoFacts(taught, data)
@@ -127,7 +132,26 @@ class Batches:
         if self.pseudo is not None:
             labelled = self.pseudo.draw(len(picks), generator, self._device)
         rules = self._draw_rules(len(picks), generator)
-        return Batch(facts, self._confidence[picks], negatives, rules, labelled, epoch)
+        unlabelled = self._unlabelled(picks, epoch)
+        confidence = self._confidence[picks]
+        return Batch(facts, confidence, negatives, rules, labelled, epoch, unlabelled, self._of_unseen)
+
+    def _unlabelled(self, picks: Tensor, epoch: int) -> Facts | None:
+        """Return the corruptions of the facts picked that are kept for some epochs, if the loss asks for any."""
+        wanted = self._redrawn
+        if wanted is None or epoch < wanted.since:
+            return None
+        first = epoch - (epoch - wanted.since) % wanted.every
+        if self._corruptions is None or self._corruptions[0] != first:
+            # By the seed and the epoch alone, so that a run that goes on has the same ones.
+            generator = epoch_generator(self._seed, first, self._device, 1)
+            head, relation, tail = (column.long() for column in self._facts)
+            other_head = self._sampler.heads.draw_each(tail, relation, 1, generator)[0].squeeze(1)
+            other_tail = self._sampler.tails.draw_each(head, relation, 1, generator)[0].squeeze(1)
+            by_head = torch.rand(len(head), generator=generator, device=self._device) < 0.5
+            ends = torch.where(by_head, other_head, head), torch.where(by_head, tail, other_tail)
+            self._corruptions = first, Facts(ends[0], relation, ends[1])
+        return _pick(self._corruptions[1], picks)
 
     def gather(self, batch: Batch, predict: Callable[[Facts], Tensor], generator: torch.Generator) -> None:
         """Put fresh corruptions of a batch's facts into the pool, with what the model says of them now."""
@@ -204,14 +228,15 @@ class TorchEngine(OnDevice):
         generator = epoch_generator(seed, number, self.device)
         for picks in torch.split(order, self._config.optimiser.batch_size):
             batch = self._batches.draw(picks, generator, number)
-            yield self._step(batch), len(picks)
+            yield self._step(batch, generator), len(picks)
             self._batches.gather(batch, self._predict, generator)
 
     @torch.no_grad()
     def _predict(self, facts: Facts) -> Tensor:
         """Return the confidences of facts, as the weights are now."""
         entity, relation, link = (self.tables[name] for name in ("entity", "relation", "link"))
-        g = self._scorer.plausibility(entity[facts.head], relation[facts.relation], entity[facts.tail])
+        scorer = self._scorer.bound(shared_of(self.tables))
+        g = scorer.plausibility(entity[facts.head], relation[facts.relation], entity[facts.tail])
         return self._link.predict(g, link[0], link[1])
 
     def state(self) -> State:
@@ -236,9 +261,14 @@ class TorchEngine(OnDevice):
             found |= {} if part is None else part.expected()
         return found
 
-    def _step(self, batch: Batch) -> Tensor:
+    def _step(self, batch: Batch, generator: torch.Generator) -> Tensor:
         values, gradients = differentiate(
-            self.tables, self._scorer, self._link, self._batches.terms, batch, by_rows=self._optimiser.by_rows
+            self.tables,
+            self._scorer.learning(generator),
+            self._link,
+            self._batches.terms,
+            batch,
+            by_rows=self._optimiser.by_rows,
         )
         self._optimiser.step(gradients)
         return values
@@ -261,7 +291,7 @@ def differentiate(
         rows, wanted = torch.unique(wanted, return_inverse=True)
         leaves["entity"] = tables["entity"].index_select(0, rows).requires_grad_()
     weights = Weights(leaves["entity"].index_select(0, wanted), leaves["relation"], leaves["link"])
-    scores = score_batch(scorer, link, weights, batch)
+    scores = score_batch(scorer.bound(shared_of(leaves)), link, weights, batch)
     values = torch.stack([term.value(scores) for term in terms])
     return values.detach(), gradients_of(values, leaves, rows)
 

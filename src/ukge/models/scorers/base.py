@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from ukge.models.arrays import Array, total
 from ukge.registry import Registry
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Generator, Tensor
 
 BLOCK = 1 << 22
 """Elements that one block of `Scorer.compare_all` may hold; NumPy's, which go through memory at every step, fewer."""
@@ -50,8 +50,8 @@ class Start(NamedTuple):
         """Return normal numbers around a mean."""
         return cls("normal", mean, deviation)
 
-    def draw(self, rng: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.float32]:
-        """Return so many rows of numbers."""
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
+        """Return a table of numbers."""
         drawn = rng.uniform if self.kind == "uniform" else rng.normal
         return drawn(self.first, self.second, shape).astype(np.float32)
 
@@ -73,6 +73,14 @@ class Part(NamedTuple):
         if self.width is None:
             return dim
         return self.width if isinstance(self.width, int) else self.width(dim)
+
+
+class SharedPart(NamedTuple):
+    """A table that all facts share, such as a layer of a network: its name, its shape, and where it starts."""
+
+    name: str
+    shape: tuple[int, ...]
+    start: Start
 
 
 def width_of(parts: Sequence[Part], dim: int) -> int:
@@ -133,6 +141,18 @@ class Scorer(ABC):
     def relation_width(self, dim: int) -> int:
         """Return how many numbers a relation's row holds."""
         return width_of(self.relation_parts, dim)
+
+    def shared_parts(self, dim: int) -> tuple[SharedPart, ...]:  # noqa: ARG002
+        """Return the tables that all facts share; most formulas have none."""
+        return ()
+
+    def bound(self, shared: Mapping[str, Any]) -> Self:  # noqa: ARG002
+        """Return the formula with the tables that all facts share, by name: arrays for arrays, tensors for tensors."""
+        return self
+
+    def learning(self, generator: Generator) -> Self:  # noqa: ARG002
+        """Return the formula as it is while it learns, where chance takes part in that (dropout)."""
+        return self
 
     @abstractmethod
     def tail_query(self, head: Array, relation: Array) -> Array:
