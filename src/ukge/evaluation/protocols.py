@@ -45,12 +45,13 @@ FEWEST_FACTS = 50
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a protocol leaves open: τ of strong facts, the seed of all draws, and bounds on drawn samples."""
+    """What a protocol leaves open: τ of strong facts, the seed of all draws, bounds on drawn samples, sides to rank."""
 
     tau: float = 0.85
     seed: int = 0
     most_queries: int = 2000
     most_fitted: int = 100_000
+    sides: tuple[Side, ...] = SIDES
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,7 +252,7 @@ class Positives(EvaluationProtocol):
         known = self.dataset.whole()
         return (
             ConfidenceTask(self.dataset.test, f"{len(self.dataset.test):,} test facts"),
-            self.links(known, SIDES, "filtered of all facts", LINK_COLUMNS),
+            self.links(known, self.settings.sides, "filtered of all facts", LINK_COLUMNS),
         )
 
 

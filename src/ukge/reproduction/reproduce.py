@@ -26,7 +26,7 @@ from ukge.reproduction.bench import (
     graph_name,
     under,
 )
-from ukge.reproduction.cells import Column, Summary, summary
+from ukge.reproduction.cells import Column, Summary, published, summary
 from ukge.reproduction.jobs import (
     CLEAN,
     EVIDENCE,
@@ -251,9 +251,11 @@ class _Work:
         return outcome, {FINISHED: EVALUATED, MISSING: TRAINED}.get(state, RESUMED)
 
     def _more(self, job: Job) -> tuple[str, ...]:
-        """Return the protocols that judge a training beside its own."""
-        asked = FIELD in self.request.parts and not job.clean and job.model in (*self.request.of(FIELD), EVIDENCE)
-        return BESIDE_PAPER if asked else ()
+        """Return the protocols that judge a training beside `paper`: those it was published by, or all."""
+        if FIELD not in self.request.parts or job.clean or job.model not in (*self.request.of(FIELD), EVIDENCE):
+            return ()
+        known = published().results
+        return tuple(each for each in BESIDE_PAPER if job.model in known[each]) or BESIDE_PAPER
 
     def _figures(self, bench: Bench, job: Job, predictor: Predictor) -> Figures:
         (row,) = measure(bench.cut(job.protocol, job.seed), {job.label: predictor}, NO_BOOTSTRAP)
