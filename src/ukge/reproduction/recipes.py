@@ -6,7 +6,8 @@ A table is named after a model and holds settings by name, without their section
 
 The models of the field have a file each, `settings/field/MODEL.toml`: its `title`, the `model` that is trained,
 settings for `[every]` graph and for some by name, each with `found`, `seconds` that an epoch takes on two cores, and
-what was `tried`. A benchmark that a file does not name is one that the model was not published on.
+what was `tried`; `ranks = false` where to rank all entities takes hours. A benchmark that a file does not name is one
+that the model was not published on.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from ukge.settings.variants import paper_tau, variants
 MAIN, RANKING = "main", "ranking"
 FIELD, EVERY = "field", "every"
 WORDS = ("remarks", "tried")
-BESIDE = ("found", "seconds", "tried", RANKING)
+BESIDE = ("found", "ranks", "seconds", "tried", RANKING)
 """What a table holds beside settings."""
 PACKAGE = files("ukge.reproduction").joinpath("settings")
 DEFAULTS = "the defaults of the package; nobody searched on this graph"
@@ -118,6 +119,10 @@ class Recipes:
         found = {**table, **(table.get(RANKING, {}) if task == RANKING else {})}.get("seconds")
         return None if found is None else float(found)
 
+    def ranks(self, model: str) -> bool:
+        """Return whether a model is asked to rank, which may take hours."""
+        return bool(self._table(model).get("ranks", True))
+
     def tried_for(self, model: str) -> tuple[str, ...]:
         """Return what was tried for a model of the field."""
         return tuple(self._table(model).get("tried", ()))
@@ -174,7 +179,8 @@ def _checked(graph: str, data: dict[str, Any], where: str) -> Recipes:
                 found.config(model, task)
             except ConfigError as error:
                 what, hint = error.worded(as_written)
-                raise ConfigError(f"{where}, [{model}]: {what}", hint=hint) from None
+                place = where.replace(f"{graph}.toml", f"{FIELD}/{model}.toml") if model in _field else where
+                raise ConfigError(f"{place}, [{model}]: {what}", hint=hint) from None
     return found
 
 

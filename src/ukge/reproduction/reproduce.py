@@ -11,7 +11,7 @@ from typing import Any
 from ukge.errors import ConfigError, RunError
 from ukge.evaluation.case_study import study
 from ukge.evaluation.evaluate import measure
-from ukge.evaluation.tasks import Predictor
+from ukge.evaluation.tasks import LinkTask, Predictor, RankingTask
 from ukge.learning.estimator import UKGE
 from ukge.learning.train import EpochEvent
 from ukge.reproduction.bench import (
@@ -61,6 +61,7 @@ SHOWN_TAILS = 4
 SPLIT, POSITIVES = "split", "positives"
 BESIDE_PAPER = (SPLIT, POSITIVES)
 """Protocols that the models of the field are judged by besides `paper`."""
+RANKED = (RankingTask, LinkTask)
 KEPT, EVALUATED, RESUMED, TRAINED, LEFT_OUT, FAILED = "kept", "evaluated", "resumed", "trained", "left out", "failed"
 
 
@@ -258,11 +259,15 @@ class _Work:
         return tuple(each for each in BESIDE_PAPER if job.model in known[each]) or BESIDE_PAPER
 
     def _figures(self, bench: Bench, job: Job, predictor: Predictor) -> Figures:
-        (row,) = measure(bench.cut(job.protocol, job.seed), {job.label: predictor}, NO_BOOTSTRAP)
-        figures = dict(figures_of(row))
-        for protocol in self._more(job):
-            (row,) = measure(bench.cut(protocol), {job.label: predictor}, NO_BOOTSTRAP)
-            figures |= under(protocol, figures_of(row))
+        figures: dict[str, Mapping[str, float | None]] = {}
+        recipes = bench.recipes
+        for protocol in (job.protocol, *self._more(job)):
+            plan = bench.cut(protocol, job.seed)
+            apart = protocol != job.protocol and job.task == MAIN and recipes.has_ranking(job.model)
+            if apart or not recipes.ranks(job.model):  # another training stands in those columns, or none
+                plan = replace(plan, tasks=tuple(task for task in plan.tasks if not isinstance(task, RANKED)))
+            (row,) = measure(plan, {job.label: predictor}, NO_BOOTSTRAP)
+            figures |= figures_of(row) if protocol == job.protocol else under(protocol, figures_of(row))
         return figures
 
     def _judged(self, bench: Bench, job: Job, config: Config, model: UKGE, run: Run) -> Outcome:
