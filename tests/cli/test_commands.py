@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -15,9 +17,11 @@ from typer.testing import CliRunner, Result
 from ukge.cli import app, main
 from ukge.cli.console import MEANING, ExitCode, as_flag
 from ukge.cli.demo import TRAINING
+from ukge.cli.flags import Model
 from ukge.errors import UkgeError
 from ukge.graph.catalogue import open_dataset
 from ukge.graph.readers import read
+from ukge.settings.variants import DESCRIPTIONS, variants
 
 FACTS = "".join(f"e{i * i % 23}\tr{i % 3}\te{(i * 7 + i // 23) % 23}\t0.{i % 9 + 1}\n" for i in range(240))
 
@@ -64,6 +68,13 @@ def test_a_bad_file_is_exit_code_2_and_a_message(tmp_path: Path) -> None:
     assert done.stderr.startswith("Error: ")
     for word in ("bad.tsv", "line 2", "1.5", "What to do: "):
         assert word in done.stderr
+
+
+def test_every_model_of_ours_is_named() -> None:
+    told = re.findall(r"[a-z0-9-]+", get_args(Model)[1].help)
+    ours = {name for name in variants.names() if name in DESCRIPTIONS}
+    assert len(ours) > 12
+    assert ours <= set(told)
 
 
 def test_the_exit_codes_are_told_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,7 +121,8 @@ Model = Annotated[
     str,
     typer.Option(
         "--model",
-        help="ukge-rect, ukge-logi, ukge-n, ukge-p, transe, distmult, complex, urge or complex-all.",
+        help="The paper's: ukge-rect, ukge-logi, ukge-n, ukge-p, transe, distmult, complex, urge. Others: complex-all, "
+        "beurre, passleaf, focuse, gtranse, kg2e, upgat, sscdl, or one of a plugin.",
         metavar="NAME",
     ),
 ]
