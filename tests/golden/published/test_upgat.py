@@ -9,12 +9,17 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
+from torch._C._distributed_c10d import HashStore
 
+from ukge.distributed.engine import _check as check_by_ranks
+from ukge.distributed.world import World
 from ukge.errors import ConfigError
+from ukge.graph.synthetic import generate
 from ukge.learning.data import TrainingData
 from ukge.learning.engines import engines
 from ukge.learning.engines.encoding_engine import EncodingEngine
 from ukge.learning.pseudo import PseudoFacts
+from ukge.learning.train import train
 from ukge.models.encoders import encoders
 from ukge.models.losses import BatchScores, Given, PseudoSettings, losses
 from ukge.models.model import as_model, init
@@ -226,6 +231,18 @@ def test_what_cannot_train_an_encoder_says_so(settings: dict[str, Any], told: st
     config, data, parameters = small(5, 6, 2, 9, **settings)
     with pytest.raises(ConfigError, match=told):
         engines.get(config.runtime.engine)(parameters, data, config)
+
+
+def test_neither_mapped_tables_nor_ranks_have_an_encoder_or_a_student() -> None:
+    graph = generate(n_entities=100, n_facts=200, seed=1).graph
+    world = World(0, 1, CPU, 1, HashStore())
+    changes: list[dict[str, Any]] = [{}, {"encoder": "none"}, {"loss": "squared"}]
+    for settings in changes:
+        config = variant("upgat").replace(dim=16, **settings)
+        with pytest.raises(ConfigError, match="trains neither encoders nor students"):
+            train(graph, graph[:0], config.replace(memory_map=True))
+        with pytest.raises(ConfigError, match="ranks train neither encoders nor students"):
+            check_by_ranks(config, world)
 
 
 def test_settings_stand_behind_the_name() -> None:
