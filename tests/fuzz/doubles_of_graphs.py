@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 from xml.etree import ElementTree
+from xml.parsers import expat
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,7 +26,7 @@ OURS = "https://w3id.org/ukge"
 IRI = r'<[^<>"{}|^`\\\x00-\x20]*>'
 BLANK = r"_:[A-Za-z0-9_]+"
 LITERAL = rf'"[^"\\\x00-\x1f\x7f]*"(?:@[a-z]+|\^\^{IRI})?'
-BRACKET = re.compile(rb"xmlns[^<>]*\}")
+BRACKET = re.compile(rb"\}|&#")
 NODE = rf"(?:{IRI}|{BLANK}|{LITERAL})"
 LINE = re.compile(
     rf"[ \t]*({IRI}|{BLANK})[ \t]*({IRI})[ \t]*"
@@ -47,9 +48,12 @@ Triple = tuple[Term, Term, Any]
 def graphml(data: bytes) -> list[Fact]:
     try:
         root = ElementTree.fromstring(data)  # what is dangerous ours has refused
-    except (ElementTree.ParseError, LookupError, ValueError):
-        # It writes names as {namespace}name, and so cannot read a namespace with such a bracket, which XML allows.
-        raise (UnknownError if BRACKET.search(data) else MalformedError) from None
+    except ElementTree.ParseError as error:
+        # It writes names as {namespace}name, and calls a namespace with such a bracket, which XML allows, bad syntax.
+        bracket = error.code == expat.errors.codes[expat.errors.XML_ERROR_SYNTAX] and BRACKET.search(data)
+        raise (UnknownError if bracket else MalformedError) from None
+    except (LookupError, ValueError):
+        raise MalformedError from None
     elements = list(_elements(root, ""))
     keys: dict[str, str] = {}
     defaults: dict[str, str | None] = {}
