@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 Fact = tuple[str, str, str, float, str | None]
-NUMBER = re.compile(r"[ \t]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*")
+NUMBER = re.compile(r"[ \t]*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*")
 ATOM = r"\s*[^\s(),]+\([A-Z],[A-Z]\)\s*"
 ANYBURL_LINE = re.compile(rf"([^\t]*\t[^\t]*\t[^\t_]*\t)?{ATOM}<=(?P<body>{ATOM}(,{ATOM})*)")
 PLAIN = ["head", "relation", "tail", "confidence", "source"]

@@ -86,6 +86,14 @@ def test_many_lines_of_a_quoted_record_are_one_too_long(tmp_path: Path) -> None:
         read(path)
 
 
+def test_a_million_digits_that_are_no_number_are_told_at_once(tmp_path: Path) -> None:
+    """Tried in every division of the digits, they would take days."""
+    path = tmp_path / "digits.tsv"
+    path.write_text(f"a\tr\tb\t0.5\na\tr\tc\t{'9' * 1_000_000}x\n", encoding="utf-8")
+    with pytest.raises(DataError, match="line 2, column confidence: confidence is not a number"):
+        read(path)
+
+
 def test_a_long_line_is_read_up_to_the_limit(tmp_path: Path) -> None:
     path = tmp_path / "facts.tsv"
     name = "n" * (LONGEST - len("a\tr\t\t0.5"))

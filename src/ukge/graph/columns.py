@@ -29,7 +29,8 @@ UTF8_HINT = "Names are UTF-8 text; convert the data to UTF-8 first, for example 
 
 
 # Exactly what Arrow's CSV reader takes for a number, so that all readers agree: no 0_1, no digits of other scripts.
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
+# Each digit has one place in it: were there two, a long row of them would be tried in every division.
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
 
 
 def as_number(text: str) -> float | None:
