@@ -149,7 +149,7 @@ def aggregate(graph: UncertainGraph, how: str = "mean") -> Aggregated:
         graph.entities,
         graph.relations,
         source=_joined_sources(repeats),
-    )
+    ).with_nodes(graph.nodes)
     return Aggregated(merged, repeats.counts, highest - lowest, np.where(highest == lowest, 0.0, deviation))
 
 

@@ -208,7 +208,7 @@ def names_column(values: Any, column: str) -> Names:
         problems = [
             Problem("name is not valid Unicode text", row, column, value, "row")
             for row, value in enumerate(values)
-            if isinstance(value, str) and not _is_unicode(value)
+            if isinstance(value, str) and not is_unicode(value)
         ]
         what = f"{len(problems):,} names in column {column} hold half a surrogate pair"
         raise DataError(what, problems=problems, hint="Mend these names; they cannot be written as UTF-8.") from None
@@ -292,7 +292,8 @@ def _known(names: Names, vocabulary: Vocabulary, column: str, where: Where) -> I
     return ids
 
 
-def _is_unicode(text: str) -> bool:
+def is_unicode(text: str) -> bool:
+    """Return whether a text can be written as UTF-8: halves of surrogate pairs cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import DataError
+from ukge.graph.nodes import Nodes
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.graph.vocabulary import Vocabulary
 from ukge.html.card import card
@@ -57,6 +58,20 @@ class Dataset:
     def parts(self) -> dict[str, UncertainGraph]:
         """The observed facts by part."""
         return {"train": self.train, "val": self.val, "test": self.test}
+
+    @property
+    def nodes(self) -> Nodes:
+        """What is known of the entities beside their facts: labels, types, descriptions."""
+        return self.train.nodes
+
+    def with_nodes(self, nodes: Nodes) -> Dataset:
+        """Return the same facts with other node data; what it says of entities that are not here is left out."""
+        if not len(nodes) and not len(self.nodes):
+            return self
+        kept = nodes.within(self.entities)
+        names = ("train", "val", "test", "negatives", "ground_rules")
+        parts = {name: part.with_nodes(kept) for name in names if (part := getattr(self, name)) is not None}
+        return replace(self, **parts)
 
     def whole(self) -> UncertainGraph:
         """Return all observed facts: train, then validation, then test."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
@@ -31,6 +32,7 @@ from ukge.graph.columns import (
 )
 from ukge.graph.fact import Fact, FactArrays, rows_of
 from ukge.graph.keys import Keys, fingerprint, triple_keys
+from ukge.graph.nodes import Nodes
 from ukge.graph.selection import Names, mask_of
 from ukge.graph.vocabulary import Ids, Vocabulary
 from ukge.html.card import card
@@ -51,10 +53,15 @@ class UncertainGraph:
     graph costs next to nothing. Two graphs are equal when they hold the same facts, by name, in the same order.
     """
 
-    __slots__ = ("_entities", "_fingerprint", "_relations", "_table", "_undirected")
+    __slots__ = ("_entities", "_fingerprint", "_nodes", "_relations", "_table", "_undirected")
 
     def __init__(
-        self, table: pa.Table, entities: Vocabulary, relations: Vocabulary, undirected: Sequence[str] = ()
+        self,
+        table: pa.Table,
+        entities: Vocabulary,
+        relations: Vocabulary,
+        undirected: Sequence[str] = (),
+        nodes: Nodes | None = None,
     ) -> None:
         """Wrap id columns that are already checked; use `from_columns` or `from_ids` for data from outside.
 
@@ -64,6 +71,7 @@ class UncertainGraph:
         self._entities = entities
         self._relations = relations
         self._undirected = tuple(undirected)
+        self._nodes = Nodes.none() if nodes is None else nodes
         self._fingerprint: str | None = None
 
     @classmethod
@@ -150,7 +158,16 @@ class UncertainGraph:
 
     def taken_as_undirected(self, relations: Sequence[str]) -> UncertainGraph:
         """Return the same facts with some relations undirected; they must stand as `as_stored` has them."""
-        return UncertainGraph(self._table, self.entities, self.relations, relations)
+        return UncertainGraph(self._table, self.entities, self.relations, relations, self.nodes)
+
+    @property
+    def nodes(self) -> Nodes:
+        """What is known of the entities beside their facts: labels, types, descriptions; slices share it."""
+        return self._nodes
+
+    def with_nodes(self, nodes: Nodes) -> UncertainGraph:
+        """Return the same facts with other node data; what it says of entities that are not here is left out."""
+        return UncertainGraph(self._table, self.entities, self.relations, self._undirected, nodes.within(self.entities))
 
     def as_stored(self, head: IdArray, relation: IdArray, tail: IdArray) -> tuple[IdArray, IdArray, IdArray]:
         """Return facts by ids as this graph would hold them: of an undirected relation, the lower id is the head."""
@@ -282,7 +299,7 @@ class UncertainGraph:
         relations, (relation,) = used_names(self.relations, [self.relation])
         undirected = [name for name in self._undirected if name in relations]
         table = fact_table(head, relation, tail, self.confidence, self.source)
-        return UncertainGraph(table, entities, relations, undirected)
+        return UncertainGraph(table, entities, relations, undirected, self.nodes.within(entities))
 
     def with_facts(
         self, head: npt.ArrayLike, relation: npt.ArrayLike, tail: npt.ArrayLike, confidence: npt.ArrayLike
@@ -317,7 +334,7 @@ class UncertainGraph:
         return card(repr(self), [confidence_figure(self, "confidences")], fact_table(self))
 
     def _like(self, table: pa.Table) -> UncertainGraph:
-        return UncertainGraph(table, self.entities, self.relations, self._undirected)
+        return UncertainGraph(table, self.entities, self.relations, self._undirected, self.nodes)
 
     def _fact(self, row: int) -> Fact:
         if not -len(self) <= row < len(self):
@@ -352,11 +369,13 @@ def concat(graphs: Sequence[UncertainGraph]) -> UncertainGraph:
         raise DataError("graphs of which some take a relation to be undirected and others do not cannot be joined")
     sources = joined_sources([graph.source for graph in graphs], [len(graph) for graph in graphs])
     values = np.concatenate([graph.confidence for graph in graphs])
+    nodes = reduce(Nodes.joined, (graph.nodes for graph in graphs))
     if all(g.entities == first.entities and g.relations == first.relations for g in graphs):
         head, relation, tail = (np.concatenate([g._column(c) for g in graphs]) for c in ("head", "relation", "tail"))
         table = fact_table(head, relation, tail, values, sources)
-        return UncertainGraph(table, first.entities, first.relations, first.undirected)
+        return UncertainGraph(table, first.entities, first.relations, first.undirected, nodes.within(first.entities))
     if first.undirected:
         raise DataError("graphs with undirected relations that do not share their names cannot be joined")
     named = pa.concat_tables([graph.facts().select(["head", "relation", "tail"]) for graph in graphs])
-    return UncertainGraph.from_columns(named["head"], named["relation"], named["tail"], values, source=sources)
+    joined = UncertainGraph.from_columns(named["head"], named["relation"], named["tail"], values, source=sources)
+    return joined.with_nodes(nodes)

@@ -244,7 +244,7 @@ def oriented(graph: UncertainGraph, relations: Sequence[str]) -> UncertainGraph:
         kinds,
         source=graph.source,
     )
-    return facts.taken_as_undirected(sorted(relations))
+    return facts.taken_as_undirected(sorted(relations)).with_nodes(graph.nodes)
 
 
 def find_inverses(graph: UncertainGraph) -> Inverses:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from ukge.errors import DataError, as_written
 from ukge.graph.columns import Where, check_confidence, encode_column_names, fact_table, names_column, refuse_rows
+from ukge.graph.nodes import Nodes
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
 
@@ -83,11 +84,14 @@ class Parsed:
     ignored_columns: tuple[str, ...] = ()
     vocabularies: tuple[Vocabulary, Vocabulary] | None = None
     diagnose: Callable[[], None] | None = None
+    nodes: Nodes | None = None
+    """what the source says of entities beside their facts, by name"""
 
     def graph(self, request: Request) -> UncertainGraph:
         """Return the checked graph, or raise `DataError` saying exactly where what is wrong."""
         try:
-            return self._graph(request)
+            graph = self._graph(request)
+            return graph if self.nodes is None else graph.with_nodes(self.nodes)
         except DataError:
             if self.diagnose is not None:
                 self.diagnose()
