@@ -46,9 +46,14 @@ COMMANDS = {
 WITH_KNOBS = ("reproduce", "train", "tune")
 """Commands with a flag for every setting."""
 
-READS = {
-    **{name: {} for name in ("audit", "fit", "train", "tune", "predict", "fuse")},
-    "complete": {"relation": "exclude-relation", "panel": "How the files of --exclude are read"},
+READS: dict[str, dict[str, Any]] = {
+    **{name: {} for name in ("fit", "train", "tune")},
+    **{name: {"without": ("nodes",)} for name in ("audit", "predict", "fuse")},
+    "complete": {
+        "without": ("nodes",),
+        "relation": "exclude-relation",
+        "panel": "How the files of --exclude are read",
+    },
 }
 """Commands with flags that say how their files of facts are read, and what is said otherwise there."""
 

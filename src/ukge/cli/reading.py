@@ -35,6 +35,11 @@ HELP = {
     "normalise": ("SCALE", "Make confidences of weights: conceptnet, nell, or e.g. 'clip:0.1,3 log minmax:0.1,1'."),
     "language": ("CODE", "ConceptNet: the language to keep (en if not said), or 'all'."),
     "channels": ("NAME,…", "STRING: the evidence channels to read."),
+    "nodes": (
+        "FILE",
+        "What is known of the entities: a table (.tsv, .csv, .jsonl, .parquet) with the columns id and any of label, "
+        "type, description, aliases.",
+    ),
     "option": ("NAME=VALUE", "Another option of the format, such as default_confidence=0.5; may be repeated."),
 }
 
@@ -51,12 +56,13 @@ class Reading:
     normalise: str | None = None
     language: str | None = None
     channels: str | None = None
+    nodes: str | None = None
     option: list[str] | None = None
 
     @property
     def options(self) -> dict[str, Any]:
         """What `ukge.read` is told: only what the user said, and nothing that JSON cannot hold."""
-        said = {name: getattr(self, name) for name in ("format", "header", "delimiter", "relation")}
+        said = {name: getattr(self, name) for name in ("format", "header", "delimiter", "relation", "nodes")}
         said["columns"] = None if self.columns is None else parse_columns(self.columns)
         said["scale"] = self.normalise
         said["channels"] = None if self.channels is None else self.channels.split(",")
@@ -134,6 +140,8 @@ def tell(report: ReadReport) -> None:
     tell_skipped(report.source, report.skipped)
     if report.ignored_columns:
         note(f"{report.source}: columns not read: {', '.join(report.ignored_columns)}")
+    if report.nodes_apart:
+        note(f"{report.nodes_apart:,} nodes have no facts: what is known of them is left out")
 
 
 def undirected_said(names: Sequence[str] | None) -> str | Sequence[str]:

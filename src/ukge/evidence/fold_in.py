@@ -83,7 +83,7 @@ def fold_in(
     relation = evidence.relations.encode(table["relation"])
     old = evidence.known
     before = UncertainGraph.from_ids(old.head, old.relation, old.tail, old.confidence, entities, evidence.relations)
-    before = before.taken_as_undirected(old.undirected)
+    before = before.taken_as_undirected(old.undirected).with_nodes(evidence.dataset.nodes.joined(new.nodes))
     added = before.with_facts(head, relation, tail, new.confidence)
     kept = before[~np.isin(before.keys(), added.keys())]
     known = FactIndex(concat([kept, added]))

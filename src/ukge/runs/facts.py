@@ -3,6 +3,7 @@
 data/train.parquet  val.parquet  test.parquet     head, relation, tail (ids), confidence, and the source if one is known
 data/negatives.parquet                            negative links of the test set, if the data came with some
 data/queries.parquet                              head, relation of the ranking task, if the data came with some
+data/nodes.parquet                                what is known of entities beside their facts, if anything is
 
 Runs beside each other that were made from the same facts share the files (hard links). Facts that came prepared for
 several machines are too large to be kept twice: the run refers to them.
@@ -13,14 +14,16 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from ukge.errors import RunError
+from ukge.errors import DataError, RunError
 from ukge.graph.arrow import to_numpy
 from ukge.graph.dataset import Dataset
+from ukge.graph.nodes import Nodes
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
 from ukge.storage.arrays import Arrays, Expected, checked
@@ -31,7 +34,8 @@ PARTS = ("train", "val", "test", "negatives")
 QUERIES = "queries"
 IDS = ("int32", "int64")
 TRAIN = f"{FOLDER}/train.parquet"
-FILES = tuple(f"{FOLDER}/{name}.parquet" for name in (*PARTS, QUERIES))
+NODES = "nodes"
+FILES = tuple(f"{FOLDER}/{name}.parquet" for name in (*PARTS, QUERIES, NODES))
 
 
 def keep_facts(run: Path, dataset: Dataset) -> None:
@@ -46,6 +50,8 @@ def keep_facts(run: Path, dataset: Dataset) -> None:
         tables[QUERIES] = pa.table({"head": dataset.queries[:, 0], "relation": dataset.queries[:, 1]})
     for name, table in tables.items():
         write_table(table, folder / f"{name}.parquet", compression="zstd", write_page_checksum=True)
+    if len(dataset.nodes):
+        dataset.nodes.to_parquet(folder / f"{NODES}.parquet")
     _share(run)
 
 
@@ -97,7 +103,19 @@ class KeptFacts:
         head, relation, tail, confidence = (numbers[each] for each in columns)
         source = table["source"] if "source" in table.column_names else None
         graph = UncertainGraph.from_ids(head, relation, tail, confidence, *self._names, source=source)
-        return graph.taken_as_undirected(self._undirected) if self._undirected else graph
+        graph = graph.taken_as_undirected(self._undirected) if self._undirected else graph
+        return graph.with_nodes(self.nodes) if len(self.nodes) else graph
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        """What is known of entities beside their facts."""
+        file = self._folder / f"{NODES}.parquet"
+        if not file.is_file():
+            return Nodes.none()
+        try:
+            return Nodes.of_parquet(file).within(self._names[0])
+        except (pa.ArrowException, OSError, DataError) as error:
+            raise RunError(f"{file} cannot be used: {error}", hint=DAMAGED) from None
 
     def needed(self, name: str) -> UncertainGraph:
         """Return the facts of a part that every run keeps."""

@@ -14,7 +14,7 @@ from platformdirs import user_cache_path
 
 from ukge.errors import ConfigError, DataError, known_names
 from ukge.graph.catalogue.benchmarks import BASE_URLS, BENCHMARKS, NEEDED, Benchmark, download_progress, fetch, verify
-from ukge.graph.catalogue.folder import find_files, read_folder
+from ukge.graph.catalogue.folder import find_files, read_folder, with_nodes
 from ukge.graph.dataset import Dataset
 from ukge.graph.negatives import with_negatives
 from ukge.graph.partitioned import is_prepared, open_prepared
@@ -75,13 +75,15 @@ def open_dataset(
     undirected: str | Sequence[str] = AUTO,
     on_report: Callable[[ReadReport], None] | None = None,
     on_undirected: Callable[[Undirected], None] | None = None,
+    nodes: Any = None,
     **reading: Any,
 ) -> Dataset:
     """Return the data set that `ref` names: a benchmark, "synthetic", a directory of parts, or one file.
 
     A file and the synthetic world are split with `seed`. With `leak_safe`, a data set that comes split is cut anew, so
     that no held-out fact has a twin in train, and gets new negative links if it had any. How files of facts are read is
-    said as for `read`, for example `relation="interacts"`; `on_report` hears what was skipped in them.
+    said as for `read`, for example `relation="interacts"`; `on_report` hears what was skipped in them. `nodes` is what
+    is known of the entities of any data set, as for `read`.
 
     `undirected` names relations without a direction, of which a fact and its mirror are one fact; "auto" finds them,
     "none" takes all as they stand, and `on_undirected` hears what that did. Under "auto", a benchmark that is not cut
@@ -89,6 +91,10 @@ def open_dataset(
     """
     path = Path(ref)
     is_file = path.is_file() and str(ref) not in (*BENCHMARKS, SYNTHETIC)
+    if nodes is not None and not is_file:
+        told: dict[str, Any] = {"on_report": on_report, "on_undirected": on_undirected, **reading}
+        opened = open_dataset(ref, seed=seed, leak_safe=leak_safe, undirected=undirected, **told)
+        return with_nodes(opened, nodes)
     if not is_file:
         refuse_reading(ref, reading)
     if str(ref) == SYNTHETIC:
@@ -100,18 +106,28 @@ def open_dataset(
         published = load(str(ref)) if str(ref) in BENCHMARKS else open_prepared(path).dataset()
         if leak_safe:
             return _cut(published, undirected_graph(published.whole(), undirected, on_undirected), seed)
-        if undirected != AUTO:
-            return undirected_dataset(published, undirected, on_undirected)
-        if str(ref) not in BENCHMARKS:
-            tell_as_it_stands(published, on_undirected)
-        return published
+        return _as_published(published, undirected, on_undirected, told=str(ref) not in BENCHMARKS)
     if path.is_dir():
         dataset = read_folder(path, undirected=undirected, on_report=on_report, on_undirected=on_undirected, **reading)
         return _cut(dataset, dataset.whole(), seed) if leak_safe else dataset
     if is_file:
-        graph = undirected_graph(read(path, on_report=on_report, **reading), undirected, on_undirected)
+        graph = undirected_graph(read(path, on_report=on_report, nodes=nodes, **reading), undirected, on_undirected)
         return split(graph, seed=seed, leak_safe=leak_safe, undirected=graph.undirected, name=path.name.split(".")[0])
     raise DataError(f"there is no benchmark, directory or file called {str(ref)!r}", hint=_known_hint(str(ref)))
+
+
+def _as_published(
+    published: Dataset,
+    undirected: str | Sequence[str],
+    on_undirected: Callable[[Undirected], None] | None,
+    *,
+    told: bool,
+) -> Dataset:
+    if undirected != AUTO:
+        return undirected_dataset(published, undirected, on_undirected)
+    if told:
+        tell_as_it_stands(published, on_undirected)
+    return published
 
 
 def reference_to(ref: str | Path) -> str:

@@ -6,6 +6,7 @@
     ndcg_queries.tsv                   head, relation
     entities.tsv  relations.tsv        id, name
     dataset.json                       which relations have no direction, and which are each other's inverse
+    nodes.tsv                          what is known of the entities: id (a name), label, type, description, aliases
 
 The first three are needed, in any format that can be read; heads, relations and tails are names, or ids where the
 files of names are there.
@@ -17,6 +18,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,9 @@ import numpy as np
 from ukge.errors import DataError
 from ukge.graph.catalogue.names import Names, numbered, place_graph, read_names, read_queries, write_names
 from ukge.graph.dataset import Dataset
+from ukge.graph.nodes import Nodes
 from ukge.graph.readers import ReadReport, read, read_with_report
+from ukge.graph.readers.node_files import as_nodes, with_given_nodes
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.graph.undirected import AUTO, Undirected, undirected_dataset
 from ukge.graph.writers import write
@@ -40,6 +44,7 @@ STEMS = {
     "queries": ("ndcg_queries",),
     "entities": ("entities", "entity_id", "concept_id"),
     "relations": ("relations", "relation_id"),
+    "nodes": ("nodes",),
 }
 NEEDED = ("train", "val", "test")
 NOTE, UNDIRECTED = "dataset.json", "undirected"
@@ -84,7 +89,22 @@ def read_folder(
         inverses=tuple((first, second) for first, second in note.get("inverses", ())),
     )
     wanted = note.get(UNDIRECTED, AUTO) if undirected == AUTO else undirected
-    return undirected_dataset(dataset, wanted, on_undirected)
+    return undirected_dataset(with_nodes(dataset, _nodes(files, raw)), wanted, on_undirected)
+
+
+def with_nodes(dataset: Dataset, nodes: Any) -> Dataset:
+    """Return a data set with what is known of its entities: node data, a file, a frame, or nothing new."""
+    if nodes is None:
+        return dataset
+    source = str(nodes) if isinstance(nodes, (str, os.PathLike)) else "nodes"
+    return dataset.with_nodes(with_given_nodes(dataset.train, as_nodes(nodes), source).nodes)
+
+
+def _nodes(files: dict[str, Path], raw: dict[str, UncertainGraph]) -> Any:
+    """Return what is known of the entities: as the directory says, else as the files of facts do."""
+    if "nodes" in files:
+        return files["nodes"]
+    return reduce(Nodes.joined, (part.nodes for part in raw.values())) or None
 
 
 def _read_note(file: Path) -> dict[str, Any]:
@@ -141,6 +161,8 @@ def save_dataset(dataset: Dataset, directory: str | Path, *, overwrite: bool = F
 def _write(dataset: Dataset, folder: Path) -> None:
     write_names(dataset.entities, folder / "entities")
     write_names(dataset.relations, folder / "relations")
+    if len(dataset.nodes):
+        dataset.nodes.to_parquet(folder / "nodes.parquet")
     facts = {**dataset.parts, "softlogic": dataset.ground_rules}
     if dataset.negatives is not None:
         facts["test_with_neg"] = dataset.test_with_negatives()

@@ -21,6 +21,7 @@ from ukge.graph.readers import (  # noqa: F401  (each registers its formats)
     stringdb,
 )
 from ukge.graph.readers.layout import ColumnMap
+from ukge.graph.readers.node_files import as_nodes, with_given_nodes
 from ukge.graph.readers.parsed import Parsed, ReadReport, Request, Scaling, as_scaling
 from ukge.graph.readers.vocabularies import as_vocabulary, read_vocabulary
 from ukge.graph.uncertain import UncertainGraph
@@ -38,6 +39,7 @@ def read(
     columns: ColumnMap | None = None,
     entities: Vocabulary | str | Path | None = None,
     relations: Vocabulary | str | Path | None = None,
+    nodes: Any = None,
     scale: Scaling | str | None = None,
     on_report: Callable[[ReadReport], None] | None = None,
     **options: Any,
@@ -46,7 +48,9 @@ def read(
 
     The format follows from the file's extension (`.gz` and `.zst` may come after it) or from `format`. `columns` says
     which column is which, by header name or by position from 0. With `entities` or `relations`, a vocabulary or a file
-    of `id<TAB>name` lines, those columns hold ids; without, they hold names. `scale` turns raw weights into
+    of `id<TAB>name` lines, those columns hold ids; without, they hold names. `nodes` says what is known of the entities
+    (a table with the columns id and any of label, type, description, aliases: a file, a frame or `Nodes`); it travels
+    with the graph, and is right where the source itself says something else. `scale` turns raw weights into
     confidences: a function on an array, or the text of a scale of `ukge.graph.normalise`. `on_report` hears how many
     rows were read, and which were skipped.
 
@@ -55,7 +59,7 @@ def read(
     the columns (by default it does if it holds names as in `ukge.graph.readers.layout.RECOGNISED`). Anything that is
     wrong is a `DataError`.
     """
-    names: dict[str, Any] = {"entities": entities, "relations": relations}
+    names: dict[str, Any] = {"entities": entities, "relations": relations, "nodes": nodes}
     graph, report = read_with_report(source, format=format, columns=columns, scale=scale, **names, **options)
     if on_report is not None:
         on_report(report)
@@ -68,6 +72,7 @@ def read_with_report(
     format: str | None = None,  # noqa: A002
     entities: Vocabulary | str | Path | None = None,
     relations: Vocabulary | str | Path | None = None,
+    nodes: Any = None,
     scale: Scaling | str | None = None,
     **options: Any,
 ) -> tuple[UncertainGraph, ReadReport]:
@@ -88,6 +93,10 @@ def read_with_report(
     request = Request(as_vocabulary(entities, "entity"), as_vocabulary(relations, "relation"), as_scaling(scale))
     parsed = reader.call(source, request, **options)
     graph = parsed.graph(request)
+    given = None if nodes is None else as_nodes(nodes)
+    if given is not None:
+        graph = with_given_nodes(graph, given, str(nodes) if isinstance(nodes, (str, os.PathLike)) else "nodes")
+    said = max(len(parsed.nodes or ()), len(given or ()), len(graph.nodes))
     report = ReadReport(
         source=parsed.where.source or name,
         format=name,
@@ -95,6 +104,8 @@ def read_with_report(
         facts=len(graph),
         skipped=dict(parsed.skipped),
         ignored_columns=parsed.ignored_columns,
+        nodes=len(graph.nodes),
+        nodes_apart=said - len(graph.nodes),
     )
     return graph, report
 

@@ -32,11 +32,14 @@ _FINE_NUMBERS: dict[tuple[float | None, float | None], str] = {
 }
 
 
-def records(path: Path, delimiter: str, *, quoted: bool, fine: re.Pattern[str] | None = None) -> Iterator[Record]:
+def records(
+    path: Path, delimiter: str, *, quoted: bool, fine: re.Pattern[str] | None = None, strict: bool = False
+) -> Iterator[Record]:
     """Yield each line that is not blank as (line number from 1, cells); a quoted record is numbered by its first line.
 
     Lines without quoting that match `fine` are not worth splitting: they come without cells. Raises `DataError` where
-    compressed data is damaged, where a quoted field never ends, and where a line or a record is longer than any fact.
+    compressed data is damaged, where a quoted field never ends (at the end of the file only if `strict`), and where a
+    line or a record is longer than any fact.
     """
     line = last = 0  # lines so far, and the last of them that is not blank
     try:
@@ -52,7 +55,7 @@ def records(path: Path, delimiter: str, *, quoted: bool, fine: re.Pattern[str] |
             return
         with open_text(path, newline="") as text:
             taken = _Taken(text)
-            rows = csv.reader(taken, delimiter=delimiter)
+            rows = csv.reader(taken, delimiter=delimiter, strict=strict)
             for cells in rows:
                 if cells:
                     last = rows.line_num

@@ -51,7 +51,7 @@ class Columns:
     def numbers(self, role: str) -> Confidences:
         """Return a column of numbers; text that is a number is one."""
         array, label = self.arrays[role], self.label(role)
-        if _is_text(array.type):
+        if is_text(array.type):
             try:
                 array = array.cast(pa.large_string()).cast(pa.float64())
             except pa.ArrowInvalid as error:
@@ -192,10 +192,11 @@ def _check_type(array: Any, label: str, where: Where, allowed: Any, wanted: str)
 def _is_name(kind: pa.DataType) -> bool:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    return pa.types.is_integer(kind) or pa.types.is_null(kind) or _is_text(kind)
+    return pa.types.is_integer(kind) or pa.types.is_null(kind) or is_text(kind)
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether a column of this type holds text."""
     return any(check(kind) for check in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
 
 

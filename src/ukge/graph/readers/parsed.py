@@ -24,7 +24,8 @@ Scaling = Callable[[Weights], Weights]
 class ReadReport:
     """What a reader did with its source: `rows` were read, `skipped` says which of them are no facts, and why.
 
-    `rows` is `facts` and all skipped rows together, unless a row stands for several facts.
+    `rows` is `facts` and all skipped rows together, unless a row stands for several facts. Of `nodes` entities
+    something is known beside their facts; `nodes_apart` more have node data, but no facts.
     """
 
     source: str
@@ -33,6 +34,8 @@ class ReadReport:
     facts: int
     skipped: Mapping[str, int] = field(default_factory=dict)
     ignored_columns: tuple[str, ...] = ()
+    nodes: int = 0
+    nodes_apart: int = 0
 
 
 @dataclass(frozen=True)
