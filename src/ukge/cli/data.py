@@ -12,6 +12,7 @@ import typer
 from ukge.cli.console import as_flag, err, note, out, plain_table, print_json, tell_leaks, write_text
 from ukge.cli.flags import AsJson, Data, EngineName, Seed, SpreadsheetSafe, Undirected, real, whole
 from ukge.cli.reading import Reading, parse_columns, tell_undirected, undirected_said, with_reading
+from ukge.errors import ConfigError
 
 if TYPE_CHECKING:
     from ukge.graph.dataset import Dataset
@@ -212,22 +213,69 @@ def generate(
         Path,
         typer.Option("--out", help="The file to write; an old one is replaced.", metavar="FILE"),
     ],
-    entities: Annotated[int, whole("--entities", help="How many entities.")] = 1_000,
-    facts: Annotated[int, whole("--facts", help="How many facts.", most=10**12)] = 20_000,
+    entities: Annotated[
+        int | None,
+        whole("--entities", help="How many entities: 1,000 if not said, and with --claims one to every 50 claims."),
+    ] = None,
+    facts: Annotated[
+        int | None,
+        whole("--facts", help="How many facts the world shows: 20,000 if not said, and 20 an entity with --claims."),
+    ] = None,
     noise: Noise = 0.05,
     seed: Seed = 0,
+    claims: Annotated[
+        int | None,
+        whole("--claims", help="Write so many claims of several sources instead, such as 30000, and their truth."),
+    ] = None,
+    truth: Annotated[
+        Path | None,
+        typer.Option("--truth", help="With --claims: where the truth goes; else NAME.truth beside it.", metavar="FILE"),
+    ] = None,
     to: To = None,
     json: AsJson = False,
 ) -> None:
-    """Make a synthetic uncertain graph whose true confidences and rules are known."""
+    """Make a synthetic uncertain graph whose true confidences and rules are known, or claims about one.
+
+    Claims are of sources of different skill: curated ones, extractors, language models, overconfident ones, and some
+    that copy. The truth has a row for every fact that is claimed, with a label, 1 where it holds, in random order.
+    """
     from ukge.graph.synthetic import generate as generate_world
     from ukge.graph.synthetic import stream_parquet
 
+    if claims is not None:
+        _generate_claims(target, truth, claims, (entities, facts), seed, json)
+        return
+    if truth is not None:
+        raise ConfigError("‹truth› says where the truth of claims goes", hint="Say how many: ‹claims=30000›.")
+    entities, facts = entities or 1_000, facts or 20_000
     if target.suffix == ".parquet" and to in (None, "parquet"):
         world = stream_parquet(target, entities, facts, seed, noise=noise)
         _say_written(target, json, facts, entities, len(world.relations))
     else:
         _write(generate_world(entities, facts, seed, noise).graph, target, to, json)
+
+
+def _generate_claims(
+    target: Path, truth: Path | None, count: int, size: tuple[int | None, int | None], seed: int, json: bool
+) -> None:
+    from ukge.graph.files import compression_of
+    from ukge.graph.synthetic import generate_claims
+    from ukge.graph.writers.tables import check_table_path, write_table
+
+    check_table_path(target)
+    if truth is None:
+        name = target.with_suffix("") if compression_of(target) else target
+        truth = target.with_name(f"{name.stem}.truth{target.name[len(name.stem) :]}")
+    check_table_path(truth)
+    made = generate_claims(count, *size, seed)
+    write_table(target, made.claims.table())
+    write_table(truth, made.truth(seed))
+    numbers = {"claims": len(made.claims), "facts": len(made.holds), "sources": len(made.kinds)}
+    if json:
+        print_json({"path": str(target), "truth": str(truth), **numbers, "true": int(made.holds.sum())})
+    else:
+        said = ", ".join(f"{number:,} {what}" for what, number in numbers.items())
+        out().print(f"wrote {target}: {said}; and {truth}: which facts hold ({made.holds.mean():.0%})")
 
 
 @data_app.command("prepare")
