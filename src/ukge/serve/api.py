@@ -162,8 +162,10 @@ send it as `Authorization: Bearer KEY` or as `X-API-Key: KEY`."""
 STATUSES = {
     400: "The request cannot be read",
     401: "The API key is missing or wrong",
+    403: "Nothing may be changed from there",
     404: "The graph has no such name",
     413: "The body is too large",
+    415: "What is to be changed is not said in JSON",
     421: "The service is not known by this host name",
     422: "The request is not valid",
     503: "Overloaded, out of time, or not ready yet",

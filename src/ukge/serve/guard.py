@@ -20,6 +20,7 @@ from ukge.html import render
 from ukge.serve.metrics import Metrics
 from ukge.serve.problems import Problem, TimeLimitError, TooOftenError, too_large
 from ukge.serve.settings import Access, Limits
+from ukge.serve.writes import is_write, may_change, refused_write, same_origin
 
 log = logging.getLogger("ukge.serve")
 
@@ -114,7 +115,7 @@ class Guard:
 
     async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers, address = Headers(scope=scope), network(scope)
-        own = self.access.knows_host(headers.get("host", "")) and _same_origin(headers)
+        own = self.access.knows_host(headers.get("host", "")) and same_origin(headers)
         known = own and scope["path"].startswith(CHANNEL) and (self.access.key is None or self._shown(headers))
         crowded = self._channels.total() >= self.limits.pages or 3 * self._channels[address] >= self.limits.pages
         if not known or crowded or not self.pace.allows(address):
@@ -130,6 +131,7 @@ class Guard:
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         page = scope["path"] in self.pages
+        scope["may_change"] = may_change(scope, has_key=self.access.key is not None)
         scope["nonce"] = secrets.token_urlsafe(16) if page else ""
         # Who asks may say anything here, and NiceGUI would believe it.
         scope["headers"] = [each for each in scope["headers"] if each[0] != b"x-forwarded-prefix"]
@@ -168,7 +170,8 @@ class Guard:
                 return Problem(426, "upgrade-required", detail, headers={"upgrade": "websocket"}).response()
             if scope["path"] in self.pages and not self.pace.allows(network(scope)):
                 return TooOftenError().response()
-            return None
+            refused = refused_write(scope, has_key=self.access.key is not None) if is_write(scope) else None
+            return None if refused is None else refused.response()
         if not is_api(scope["path"]):
             return login_page()
         detail = "Give the API key as 'Authorization: Bearer KEY' or as 'X-API-Key: KEY'."
@@ -182,7 +185,7 @@ class Guard:
         if self.access.knows_key(headers.get("x-api-key", "")):
             return True
         kept = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
-        return self.access.knows_pass(kept) and _same_origin(headers)
+        return self.access.knows_pass(kept) and same_origin(headers)
 
     def _login(self, method: str, body: bytes) -> Response:
         if method != "POST":
@@ -257,12 +260,6 @@ def network(scope: Scope) -> str:
     except ValueError:
         return address
     return address if found.version == 4 else str(ipaddress.ip_network((int(found) >> 64 << 64, 64)))
-
-
-def _same_origin(headers: Headers) -> bool:
-    """Return whether the page that sent a request, if one did, came from this service."""
-    origin = headers.get("origin")
-    return origin is None or origin.partition("://")[2] == headers.get("host")
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
