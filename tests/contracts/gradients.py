@@ -30,11 +30,13 @@ def loss_and_gradients(
     negative_heads: npt.NDArray[np.integer[Any]] | None = None,
     negative_tails: npt.NDArray[np.integer[Any]] | None = None,
     dtype: torch.dtype = torch.float64,
+    **more: Any,
 ) -> tuple[dict[str, float], Parameters]:
     """Return each term of the objective on one batch and the gradients of their sum, arrays of `dtype`.
 
     `batch` holds the batch's own facts and the ground rules drawn for it; negatives are (b, n) heads and tails that
-    replace those of each fact, or None for no unseen facts. This is what every engine's step must agree with.
+    replace those of each fact, or None for no unseen facts; `more` is what else a `Batch` holds. This is what every
+    engine's step must agree with.
     """
     cpu = torch.device("cpu")
     tables = {name: torch.tensor(array, dtype=dtype) for name, array in parameters.as_dict().items()}
@@ -46,7 +48,7 @@ def loss_and_gradients(
         rules = rules_on(batch.rules, cpu)
         rules = rules._replace(body=rules.body.to(dtype), weight=rules.weight.to(dtype))
     terms = build_objective(objective, unseen=negatives is not None, rules=rules is not None)
-    scored = Batch(facts_on(batch, cpu), to_tensor(batch.confidence, cpu).to(dtype), negatives, rules)
+    scored = Batch(facts_on(batch, cpu), to_tensor(batch.confidence, cpu).to(dtype), negatives, rules, **more)
     values, gradients = differentiate(tables, scorer, link, terms, scored)
     arrays = {
         name: (gradients[name].values if name in gradients else torch.zeros_like(table)).numpy()

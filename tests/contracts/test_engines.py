@@ -7,24 +7,28 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections import Counter
 from typing import Any, get_args
 
 import numba as nb
 import numpy as np
 import pytest
+import torch
 from tests.contracts.gradients import fused_gradients, loss_and_gradients
 
 from ukge.errors import ConfigError, DataError, RunError
 from ukge.learning.data import TrainingData
 from ukge.learning.engines import engines
 from ukge.learning.engines.fused import FusedEngine, applies
-from ukge.learning.engines.fused.engine import LINKS, LOSSES, OPTIMISERS
+from ukge.learning.engines.fused.choices import LINKS, OPTIMISERS
 from ukge.learning.engines.fused.records import Epoch
 from ukge.learning.engines.torch_engine import TorchEngine
+from ukge.learning.labelled import Labelled
+from ukge.learning.sampling import Facts
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.arrays import Array
 from ukge.models.links import links
-from ukge.models.model import init
+from ukge.models.model import Model, init
 from ukge.models.scorers import Scorer, TransE, scorers
 from ukge.models.tables import Parameters
 from ukge.settings.config import Config
@@ -33,6 +37,10 @@ from ukge.settings.knobs import LinkName, ScorerName
 N_ENTITIES, N_RELATIONS, N_FACTS, DIM = 40, 5, 60, 8
 WHOLE_STEPS = get_args(ScorerName) if os.environ.get("UKGE_KERNELS") else ["distmult", "rotate"]
 """Scorers whose whole steps are compiled, which takes long: one with inner products, one with distances and angles."""
+
+LOSSES = ("squared", "logistic", "margin", "growing-margin:power=2", "focus:decay=4,l3=0.05")
+EPOCH = 1
+"""In which β of the focus is three quarters."""
 
 
 def a_graph(seed: int = 0, n_facts: int = N_FACTS) -> TrainingData:
@@ -81,16 +89,81 @@ def test_losses_and_gradients_agree_for_every_link_and_loss(scorer: str) -> None
             config = settings(scorer, link, loss=loss, margin=2.0)
             parameters = some_parameters(scorer)
             everything = np.arange(len(data.rules), dtype=np.int32)
-            losses, gradients = fused_gradients(FusedEngine(parameters.copy(), data, config), heads, tails, everything)
-            expected, truth = loss_and_gradients(
-                parameters, scorers.get(scorer), links.get(link), config.objective, data, heads, tails
+            engine = FusedEngine(parameters.copy(), data, config)
+            engine.turn_to(EPOCH)
+            found = fused_gradients(engine, heads, tails, everything)
+            truth = loss_and_gradients(
+                parameters, scorers.get(scorer), links.get(link), config.objective, data, heads, tails, epoch=EPOCH
             )
-            assert losses.keys() == expected.keys()
-            for term, value in expected.items():
-                assert losses[term] == pytest.approx(value, rel=1e-5, abs=1e-6), (link, loss, term)
-            for name, gradient in truth.as_dict().items():
-                found = gradients.as_dict()[name]
-                np.testing.assert_allclose(found, gradient, rtol=1e-5, atol=1e-5, err_msg=f"{link} {loss} {name}")
+            agree(found, truth, f"{link} {loss}")
+
+
+def agree(found: tuple[dict[str, float], Parameters], truth: tuple[dict[str, float], Parameters], about: str) -> None:
+    assert found[0].keys() == truth[0].keys()
+    for term, value in truth[0].items():
+        assert found[0][term] == pytest.approx(value, rel=1e-5, abs=1e-6), (about, term)
+    for name, gradient in truth[1].as_dict().items():
+        np.testing.assert_allclose(found[1].as_dict()[name], gradient, rtol=1e-5, atol=1e-5, err_msg=f"{about} {name}")
+
+
+def a_pool(n: int = 70) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(4)
+    ends = rng.integers(N_ENTITIES, size=(2, n)).astype(np.int32)
+    return ends[0], rng.integers(N_RELATIONS, size=n).astype(np.int32), ends[1], rng.random(n).astype(np.float32)
+
+
+def pooled(**more: object) -> Config:
+    loss = "semi-supervised:gather=1,use=2,rise=0.4,most=0.5,capacity=2000"
+    return settings("distmult", "logistic", loss=loss, rule_weight=0.0, rule_prior=0.0, **more)
+
+
+def test_labelled_facts_of_a_pool_count_as_in_pytorch() -> None:
+    data = TrainingData(**{**vars(a_graph()), "rules": None})
+    rng, pool = np.random.default_rng(2), a_pool()
+    heads, tails = (rng.integers(N_ENTITIES, size=(N_FACTS, 3)).astype(np.int32) for _ in range(2))
+    config, parameters = pooled(), some_parameters("distmult")
+    engine = FusedEngine(parameters.copy(), data, config)
+    assert engine.guesses is not None
+    engine.guesses.put(*pool)
+    engine.turn_to(2)
+    found = fused_gradients(engine, heads, tails, np.arange(len(pool[0]), dtype=np.int32))
+    labelled = Labelled(Facts(*(torch.from_numpy(ids).long() for ids in pool[:3])), torch.from_numpy(pool[3]).double())
+    truth = loss_and_gradients(
+        parameters, scorers.get("distmult"), links.get("logistic"), config.objective, data, heads, tails,
+        labelled=labelled,
+    )  # fmt: skip
+    agree(found, truth, "pool")
+
+
+def test_a_pool_is_filled_with_what_the_model_says_of_fresh_corruptions_and_goes_on_to_the_bit() -> None:
+    data, ours = TrainingData(**{**vars(a_graph()), "rules": None}), some_parameters("distmult")
+    engine = FusedEngine(ours, data, pooled(batch_size=25, lr=1e-12))
+    assert engine.guesses is not None
+    engine.epoch(0)
+    assert len(engine.guesses) == 0
+    engine.epoch(1)
+    head, relation, tail, confidence = engine.guesses.columns.values()
+    assert len(head) == 2 * 3 * N_FACTS
+    known = Counter(zip(data.head, data.relation, strict=True)), Counter(zip(data.relation, data.tail, strict=True))
+    half = np.arange(len(head)) % (2 * 3 * 25) < 3 * 25  # of each batch the corrupted heads come first
+    assert all((r, t) in known[1] for r, t in zip(relation[half][:75], tail[half][:75], strict=True))
+    assert all((h, r) in known[0] for h, r in zip(head[~half][:75], relation[~half][:75], strict=True))
+    model = Model(ours, scorers.get("distmult"), links.get("logistic"))
+    np.testing.assert_allclose(confidence, model.confidence(head, relation, tail), rtol=1e-5)
+    state = {name: array.copy() for name, array in engine.state().items()}
+    again = FusedEngine(ours.copy(), data, pooled(batch_size=25, lr=1e-12))
+    again.load_state(state)
+    assert engine.epoch(2).losses == again.epoch(2).losses
+    assert all((engine.state()[name] == array).all() for name, array in again.state().items())
+    assert engine._buffers.prepared.drawn.shape[3] == 2  # of three, four tenths come from the pool
+
+
+def test_what_the_kernels_do_not_know_of_a_pool_is_left_to_pytorch() -> None:
+    assert applies(pooled())
+    assert not applies(pooled().replace(rule_weight=0.1))
+    assert not applies(pooled().replace(link="identity"))
+    assert not applies(pooled().replace(sampler="none"))
+    assert not applies(settings("distmult", "logistic", loss="margin", sampler="none"))
 
 
 def test_every_scorer_and_link_of_our_own_is_fused() -> None:

@@ -2,7 +2,7 @@
 
 A whole step takes long to compile, and knows of a scorer only whether its comparator is the inner product and whether
 its relations are angles: `test_engines.py` holds two scorers for that. All else that differs from scorer to scorer is
-in `ops.py`, and is compiled here for each of them in a moment.
+in `queries.py` and `ops.py`, and is compiled here for each of them in a moment.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from ukge.compiled import kernel
-from ukge.learning.engines.fused import ops
+from ukge.learning.engines.fused import ops, queries
 from ukge.models.scorers import scorers
 from ukge.models.tables import Floats
 
@@ -28,8 +28,8 @@ def score_and_pull_back(  # type: ignore[no-untyped-def]
     """Score each fact's candidates on either side; add up the gradients of Σ slope · plausibility."""
     for i in range(len(facts)):
         h, r, t = facts[i, 0], facts[i, 1], facts[i, 2]
-        ops.tail_query(query_code, entity, h, relation, r, query, 0)
-        ops.head_query(query_code, relation, r, entity, t, query, 1)
+        queries.tail_query(query_code, entity, h, relation, r, query, 0)
+        queries.head_query(query_code, relation, r, entity, t, query, 1)
         for side in range(2):
             ops.clear(grad, side)
             e, s = candidates[side, i], slopes[side, i]
@@ -48,10 +48,10 @@ def score_and_pull_back(  # type: ignore[no-untyped-def]
             ops.push_query_two(compare_code, (c4, c5), query, side, entity, two, grad, side)
             ops.push_query(compare_code, ops.coefficient(compare_code, s[6], g6), query, side, entity, e[6], grad, side)
         to_end, to_own = np.zeros((1, entity.shape[1]), np.float32), np.zeros((1, relation.shape[1]), np.float32)
-        ops.pull_tail_query(query_code, grad, 0, entity, h, relation, r, to_end, to_own, 0)
+        queries.pull_tail_query(query_code, grad, 0, entity, h, relation, r, to_end, to_own, 0)
         to_entity[h] += to_end[0]
         ops.clear(to_end, 0)
-        ops.pull_head_query(query_code, grad, 1, relation, r, entity, t, to_own, to_end, 0)
+        queries.pull_head_query(query_code, grad, 1, relation, r, entity, t, to_own, to_end, 0)
         to_entity[t] += to_end[0]
         to_relation[r] += to_own[0]
 
@@ -60,7 +60,7 @@ def score_and_pull_back(  # type: ignore[no-untyped-def]
 def test_plausibilities_and_gradients_are_those_of_the_formula(name: str) -> None:
     scorer, rng = scorers.get(name), np.random.default_rng(0)
     assert scorer.fused is not None
-    codes = ops.as_type(ops.QUERIES[scorer.fused[0]]), ops.as_type(ops.COMPARATORS[scorer.fused[1]])
+    codes = ops.as_type(queries.QUERIES[scorer.fused[0]]), ops.as_type(ops.COMPARATORS[scorer.fused[1]])
 
     def floats(*shape: int) -> Floats:
         return rng.normal(size=shape).astype(np.float32)
@@ -78,9 +78,9 @@ def test_plausibilities_and_gradients_are_those_of_the_formula(name: str) -> Non
 
     entities, relations = (torch.tensor(table, dtype=torch.float64, requires_grad=True) for table in (entity, relation))
     h, r, t = torch.from_numpy(facts).T
-    queries = scorer.tail_query(entities[h], relations[r]), scorer.head_query(relations[r], entities[t])
+    asked = scorer.tail_query(entities[h], relations[r]), scorer.head_query(relations[r], entities[t])
     truth = torch.stack(
-        [scorer.compare(queries[side][:, None], entities[torch.from_numpy(candidates[side])]) for side in range(2)]
+        [scorer.compare(asked[side][:, None], entities[torch.from_numpy(candidates[side])]) for side in range(2)]
     )
     np.testing.assert_allclose(found, truth.detach().numpy(), rtol=1e-5, atol=1e-5)
     (truth * torch.from_numpy(slopes)).sum().backward()  # type: ignore[no-untyped-call]

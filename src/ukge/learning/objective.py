@@ -16,7 +16,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from ukge.learning.pool import Labelled
+from ukge.learning.labelled import Labelled
 from ukge.learning.sampling import Facts, Negatives
 from ukge.logic.lukasiewicz import distance_to_satisfaction
 from ukge.models.links import Link

@@ -2,48 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
+import numpy.typing as npt
 
 from ukge.learning.data import TrainingData
-from ukge.learning.sampling import Facts, PerFact
 from ukge.models.losses import PoolSettings
 from ukge.models.tables import State
 from ukge.storage.arrays import Expected
 
 PREFIX = "pool."
-
-
-class Labelled(NamedTuple):
-    """Facts with the confidences that were put on them."""
-
-    facts: Facts
-    confidence: Tensor
-
-
-def corrupted(facts: Facts, unseen: PerFact) -> Facts:
-    """Return the unseen facts of a batch one by one: those with another head first, then those with another tail."""
-    n = unseen.heads.shape[1]
-    head, relation, tail = (column.repeat_interleave(n) for column in facts)
-    return Facts(
-        torch.cat([unseen.heads.flatten(), head]),
-        relation.repeat(2),
-        torch.cat([tail, unseen.tails.flatten()]),
-    )
-
-
-def fewer(unseen: PerFact, share: float) -> PerFact:
-    """Return a share of the unseen facts of a batch, from both sides of each fact; at least one."""
-    n = unseen.heads.shape[1]
-    kept = max(1, round(share * n))
-    counts = unseen.counts
-    if counts is not None:
-        counts = torch.cat([counts[:, :kept], counts[:, n : n + kept]], dim=1)
-    return replace(unseen, heads=unseen.heads[:, :kept], tails=unseen.tails[:, :kept], counts=counts)
 
 
 class Pool:
@@ -60,29 +30,28 @@ class Pool:
     def __len__(self) -> int:
         return self._filled
 
-    def put(self, facts: Facts, confidence: Tensor) -> None:
-        """Add facts, where the last ones ended."""
-        given = [column.cpu().numpy() for column in (*facts, confidence)]
-        while len(given[-1]):
-            some = min(len(given[-1]), self.settings.capacity - self._at)
-            for own, column in zip(self._columns.values(), given, strict=True):
+    @property
+    def columns(self) -> dict[str, npt.NDArray[Any]]:
+        """What it holds: ids of heads, relations and tails, and confidences."""
+        return {name: array[: self._filled] for name, array in self._columns.items()}
+
+    def put(self, *given: npt.NDArray[Any]) -> None:
+        """Add heads, relations, tails and confidences, where the last ones ended."""
+        left: Sequence[npt.NDArray[Any]] = given
+        while len(left[-1]):
+            some = min(len(left[-1]), self.settings.capacity - self._at)
+            for own, column in zip(self._columns.values(), left, strict=True):
                 own[self._at : self._at + some] = column[:some]
             self._at += some
             self._filled = max(self._filled, self._at)
             self._at %= self.settings.capacity
-            given = [column[some:] for column in given]
-
-    def draw(self, n: int, generator: torch.Generator, device: torch.device) -> Labelled:
-        """Return n facts of the pool, uniformly."""
-        picks = torch.randint(self._filled, (n,), generator=generator, device=device).cpu().numpy()
-        *ids, confidence = (torch.from_numpy(column[picks]).to(device) for column in self._columns.values())
-        return Labelled(Facts(*(column.long() for column in ids)), confidence)
+            left = [column[some:] for column in left]
 
     def state(self) -> State:
         """Return what is in the ring and where it goes on; nothing if it is empty."""
         if not self._filled:
             return {}
-        kept = {f"{PREFIX}{name}": array[: self._filled] for name, array in self._columns.items()}
+        kept = {f"{PREFIX}{name}": array for name, array in self.columns.items()}
         return kept | {f"{PREFIX}at": np.array([self._at], dtype=np.int64)}
 
     def load_state(self, state: State) -> None:

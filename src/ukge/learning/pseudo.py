@@ -7,8 +7,7 @@ import torch
 
 from ukge.graph.keys import contains, triple_keys
 from ukge.learning.data import TrainingData
-from ukge.learning.pool import Labelled
-from ukge.learning.sampling import Facts
+from ukge.learning.labelled import Labelled
 from ukge.models.losses import PseudoSettings
 from ukge.models.model import Model
 from ukge.models.tables import State
@@ -58,9 +57,7 @@ class PseudoFacts:
         if not len(self):
             return None
         n = max(1, round(self.settings.per_fact * n_facts))
-        picks = torch.randint(len(self), (n,), generator=generator, device=device).cpu().numpy()
-        *ids, confidence = (torch.from_numpy(column[picks]).to(device) for column in self.columns.values())
-        return Labelled(Facts(*(column.long() for column in ids)), confidence)
+        return Labelled.draw(self.columns, n, generator, device)
 
     def state(self) -> State:
         """Return the pseudo facts, and whether the teacher was asked."""

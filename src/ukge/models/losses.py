@@ -136,12 +136,25 @@ class Redrawn(NamedTuple):
     every: int
 
 
+class InKernels(NamedTuple):
+    """What the kernels of the fused engine minimise for a loss: one of theirs, by name, with its numbers."""
+
+    loss: str
+    power: float = 0.0
+    """of a margin: it is multiplied by the confidence to this power"""
+    decay: float = 1.0
+    """of the focus: epochs in which β falls from 1 to 0"""
+    l3: float = 0.0
+    """weight of the cubes of the rows of a batch's facts"""
+
+
 Loss = Callable[[ObjectiveConfig, Given], list[Term]]
 losses: Registry[Loss] = Registry("loss", "ukge.losses", more="ukge.models.published")
 """What is asked of observed and unseen facts, by name. One whose attribute `learns_confidence` is true makes φ(g) a
 confidence; others learn an order. One with an attribute `pool` learns from a pool of its own guesses, one with
 `pseudo` from a teacher's, one with `redrawn` from corruptions that it labels itself. One with a method `of_unseen` asks
-another formula of unseen facts than of observed ones: it returns that, given the scorer."""
+another formula of unseen facts than of observed ones: it returns that, given the scorer. One with an attribute `fused`,
+an `InKernels`, is trained by the fused engine too."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ def test_entities_are_directions() -> None:
     head, relation, tail = (torch.tensor(row, dtype=torch.float64) for row in ([3.0, 4.0], [0.5, -0.5], [0.0, 7.0]))
     # (0.6, 0.8) + (0.5, −0.5) − (0, 1)
     assert scorers.get("transe-unit").plausibility(head, relation, tail).item() == pytest.approx(-(1.1 + 0.7))
-    assert scorers.get("transe-unit").fused is None
+    assert scorers.get("transe-unit").fused != scorers.get("transe-l1").fused
 
 
 def test_the_margin_grows_with_the_confidence() -> None:

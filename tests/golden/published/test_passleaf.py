@@ -13,7 +13,8 @@ from ukge import UKGE
 from ukge.errors import ConfigError
 from ukge.learning.data import TrainingData
 from ukge.learning.engines.torch_engine import Batches
-from ukge.learning.pool import Pool, corrupted, fewer
+from ukge.learning.labelled import Labelled, corrupted, fewer
+from ukge.learning.pool import Pool
 from ukge.learning.sampling import Facts, PerFact
 from ukge.models.losses import BatchScores, Given, PoolSettings, losses
 from ukge.models.published.passleaf import SemiSupervised
@@ -54,8 +55,9 @@ def test_the_share_of_the_pool_rises_to_its_most() -> None:
     assert [pool.share(epoch) for epoch in (29, 30, 31, 69, 200)] == pytest.approx([0.0, 0.02, 0.04, 0.8, 0.8])
 
 
-def facts_of(*heads: int) -> Facts:
-    return Facts(torch.tensor(heads), torch.zeros(len(heads), dtype=torch.int64), torch.tensor(heads) + 1)
+def guesses(*heads: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    ids = np.array(heads)
+    return ids, ids * 0, ids + 1, ids / 10
 
 
 def test_the_pool_is_a_ring_that_is_stored_and_taken_up() -> None:
@@ -64,17 +66,18 @@ def test_the_pool_is_a_ring_that_is_stored_and_taken_up() -> None:
     settings = PoolSettings(4, 0, 0, 1.0, 0.5)
     pool = Pool(settings, data)
     assert pool.state() == {}
-    pool.put(facts_of(0, 1, 2), torch.tensor([0.0, 0.1, 0.2]))
-    pool.put(facts_of(3, 4, 5, 6, 7, 8), torch.tensor([0.3, 0.4, 0.5, 0.6, 0.7, 0.8]))
+    pool.put(*guesses(0, 1, 2))
+    pool.put(*guesses(3, 4, 5, 6, 7, 8))
     state = pool.state()
     assert sorted(state["pool.head"].tolist()) == [5, 6, 7, 8]  # the newest four
     assert state["pool.confidence"].tolist() == pytest.approx((state["pool.head"] / 10).tolist())
     again = Pool(settings, data)
     again.load_state({name: array.copy() for name, array in state.items()})
     for each in (pool, again):
-        each.put(facts_of(1), torch.tensor([0.1]))
+        each.put(*guesses(1))
     assert all((again.state()[name] == array).all() for name, array in pool.state().items())
-    drawn = [each.draw(50, torch.Generator().manual_seed(3), torch.device("cpu")) for each in (pool, again)]
+    cpu = torch.device("cpu")
+    drawn = [Labelled.draw(each.columns, 50, torch.Generator().manual_seed(3), cpu) for each in (pool, again)]
     assert torch.equal(drawn[0].confidence, drawn[1].confidence)
     assert torch.allclose(drawn[0].confidence, drawn[0].facts.head / 10)
 

@@ -15,8 +15,9 @@ from ukge.errors import ConfigError, RunError
 from ukge.learning.data import TrainingData
 from ukge.learning.engines import EpochResult
 from ukge.learning.engines.torch_optimisers import Gradient, optimisers
+from ukge.learning.labelled import Labelled, corrupted, fewer
 from ukge.learning.objective import Batch, RuleBatch, Weights, build_objective, score_batch
-from ukge.learning.pool import Pool, corrupted, fewer
+from ukge.learning.pool import Pool
 from ukge.learning.pseudo import PseudoFacts
 from ukge.learning.sampling import Facts, Independent, PerFact, epoch_generator, epoch_order, rule_count, samplers
 from ukge.logic.ground_rules import GroundRules
@@ -128,7 +129,7 @@ class Batches:
             if share > 0.0:
                 wanted = round(share * 2 * negatives.heads.numel())
                 negatives = fewer(negatives, 1.0 - share)
-                labelled = self.pool.draw(wanted, generator, self._device)
+                labelled = Labelled.draw(self.pool.columns, wanted, generator, self._device)
         if self.pseudo is not None:
             labelled = self.pseudo.draw(len(picks), generator, self._device)
         rules = self._draw_rules(len(picks), generator)
@@ -159,7 +160,7 @@ class Batches:
             unseen = self._sampler.sample(batch.facts, generator)
             if isinstance(unseen, PerFact):
                 facts = corrupted(batch.facts, unseen)
-                self.pool.put(facts, predict(facts))
+                self.pool.put(*(column.cpu().numpy() for column in (*facts, predict(facts))))
 
     def _draw_rules(self, n_facts: int, generator: torch.Generator) -> RuleBatch | None:
         if self._rules is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ukge.models.losses import BatchScores, Given, Term, losses
+from ukge.models.losses import BatchScores, Given, InKernels, Term, losses
 from ukge.settings.config import ObjectiveConfig
 from ukge.settings.knobs import knob
 from ukge.settings.own import Settable
@@ -53,6 +53,11 @@ class Focus(Settable):
 
     decay: float = knob(200.0, "epochs in which β falls from 1 (all facts alike) to 0", above=0.0, most=1e9)
     l3: float = knob(0.001, "weight of the cubes of the rows of a batch's facts", least=0.0, most=1e6)
+
+    @property
+    def fused(self) -> InKernels:
+        """The kernels have it under its own name."""
+        return InKernels("focus", decay=self.decay, l3=self.l3)
 
     def __call__(self, config: ObjectiveConfig, given: Given) -> list[Term]:  # noqa: ARG002
         """Return the one term."""

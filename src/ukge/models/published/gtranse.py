@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ukge.models.arrays import Array, library, total
-from ukge.models.losses import BatchScores, Given, Term, losses
+from ukge.models.losses import BatchScores, Given, InKernels, Term, losses
 from ukge.models.scorers.base import EPS, scorers
 from ukge.models.scorers.transe import TransE
 from ukge.settings.config import ObjectiveConfig
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class UnitTransE(TransE):
     """g = −‖h/‖h‖ + r − t/‖t‖‖₁: entities are directions, so that no margin is met by growing."""
+
+    fused = ("unit translation", "unit l1")
 
     def tail_query(self, head: Array, relation: Array) -> Array:
         """Return h + r, of a head of length 1."""
@@ -68,6 +70,11 @@ class GrowingMargin(Settable):
     """The loss of GTransE, over any scorer; M is the setting `margin`. It learns an order, no confidence."""
 
     power: float = knob(2.0, "α: how steeply the margin grows with the confidence", least=0.0, most=100.0)
+
+    @property
+    def fused(self) -> InKernels:
+        """A margin for each fact."""
+        return InKernels("margin", power=self.power)
 
     def __call__(self, config: ObjectiveConfig, given: Given) -> list[Term]:
         """Return the one term."""

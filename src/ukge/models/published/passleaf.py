@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ukge.models.losses import BatchScores, Given, Observed, PoolSettings, Term, losses
+from ukge.models.losses import BatchScores, Given, InKernels, Observed, PoolSettings, Term, losses
 from ukge.settings.config import ObjectiveConfig
 from ukge.settings.knobs import knob
 from ukge.settings.own import Settable
@@ -48,6 +48,7 @@ class SemiSupervised(Settable):
     most: float = knob(0.8, "the largest share", least=0.0, most=0.99)
 
     learns_confidence = True
+    fused = InKernels("squared")
 
     @property
     def pool(self) -> PoolSettings:

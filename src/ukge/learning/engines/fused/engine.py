@@ -16,7 +16,9 @@ from ukge.errors import ConfigError
 from ukge.graph.keys import triple_keys
 from ukge.learning.data import TrainingData
 from ukge.learning.engines import EpochResult
-from ukge.learning.engines.fused import links, ops, optimisers
+from ukge.learning.engines.fused import ops, optimisers, queries
+from ukge.learning.engines.fused.choices import OPTIMISERS, in_kernels, objective_of, pool_of, wants_rules
+from ukge.learning.engines.fused.guesses import guess
 from ukge.learning.engines.fused.kernel import run_batches
 from ukge.learning.engines.fused.prepare import prepare_batches
 from ukge.learning.engines.fused.records import (
@@ -29,42 +31,21 @@ from ukge.learning.engines.fused.records import (
     Ints,
     Members,
     Moments,
-    Objective,
     Optimiser,
     Rules,
     Sampling,
     Tables,
     allocate,
 )
+from ukge.learning.pool import Pool
 from ukge.logic.ground_rules import GroundRules
+from ukge.models.losses import InKernels
 from ukge.models.scorers import scorers
 from ukge.models.tables import Floats, Parameters, State, aligned_zeros
 from ukge.settings.config import Config
+from ukge.storage.arrays import Expected
 
-LINKS = {"logistic": links.LOGISTIC_LINK, "rectifier": links.RECTIFIER_LINK, "identity": links.IDENTITY_LINK}
-LOSSES = {"squared": links.SQUARED, "logistic": links.LOGISTIC, "margin": links.MARGIN}
-OPTIMISERS = {
-    "adam": optimisers.ADAM,
-    "lazy-adam": optimisers.LAZY_ADAM,
-    "adagrad": optimisers.ADAGRAD,
-    "rowwise-adagrad": optimisers.ROWWISE_ADAGRAD,
-}
-SAMPLERS = ("independent", "none")
 GROUP = 32
-
-
-def applies(config: Config) -> bool:
-    """Return whether the kernels can minimise what `config` asks for."""
-    query, comparator = scorers.get(config.model.scorer).fused or ("", "")
-    return (
-        not config.model.encodes
-        and query in ops.QUERIES
-        and comparator in ops.COMPARATORS
-        and config.model.link in LINKS
-        and config.objective.loss in LOSSES
-        and config.optimiser.optimiser in OPTIMISERS
-        and config.sampling.sampler in SAMPLERS
-    )
 
 
 class FusedEngine:
@@ -79,10 +60,15 @@ class FusedEngine:
         self.steps = 0
         self._pool = ThreadPoolExecutor(self.threads, "prepare")
         self._negatives = config.sampling.negatives if config.sampling.sampler == "independent" else 0
-        self._rules = data.rules if data.rules is not None and len(data.rules) > 0 and _wants_rules(config) else None
+        self._rules = data.rules if data.rules is not None and len(data.rules) > 0 and wants_rules(config) else None
+        settings = pool_of(config.objective.loss)
+        self.guesses = None if settings is None else Pool(settings, data)
+        self._share = 0.0
+        """which share of the unseen facts comes from the pool"""
         query, comparator = scorers.get(config.model.scorer).fused or ("", "")
-        self._codes = ops.as_type(ops.QUERIES[query]), ops.as_type(ops.COMPARATORS[comparator])
-        self._objective = _objective(config)
+        self._codes = ops.as_type(queries.QUERIES[query]), ops.as_type(ops.COMPARATORS[comparator])
+        self._loss = in_kernels(config.objective.loss) or InKernels("squared")
+        self._objective = objective_of(config)
         self._optimiser = OPTIMISERS[config.optimiser.optimiser]
         self._moments = self._new_moments()
         self._sampling = self._new_sampling()
@@ -90,6 +76,8 @@ class FusedEngine:
         self._batch_size = size
         self._group = max(1, min(GROUP, -(-len(data) // size)))
         most_rules = int(self._rules_drawn(np.array([size])).max())
+        if settings is not None:
+            most_rules = _labelled(settings.most, size, self._negatives)
         if 2 * (size + most_rules) + 2 * size * self._negatives > np.iinfo(np.int32).max:
             raise ConfigError(
                 f"a batch of {size:,} facts with {self._negatives:,} corruptions on either side is too large",
@@ -105,14 +93,19 @@ class FusedEngine:
         totals = self._buffers.scratch.totals
         totals[:] = 0.0
         n_batches = -(-len(self.data) // self._batch_size)
-        for first in range(0, n_batches, self._group):
-            count = min(self._group, n_batches - first)
+        gathers = self.guesses is not None and number >= self.guesses.settings.gather
+        group = 1 if gathers else self._group  # what one step says of its corruptions, a later one may learn from
+        for first in range(0, n_batches, group):
+            count = min(group, n_batches - first)
             start = first * self._batch_size
             sizes = np.full(count, self._batch_size, dtype=np.int64)
             sizes[-1] = min(self._batch_size, len(self.data) - start - (count - 1) * self._batch_size)
+            self.turn_to(number)
             self._prepare(Epoch(order, key), start, sizes)
             self._run(self._buffers.first(count), self._optimiser, self._moments)
             self.steps += count
+            if gathers:
+                self._gather(Epoch(order, key), start, int(sizes[0]))
             if on_facts is not None:
                 on_facts(int(sizes.sum()))
         return EpochResult(len(self.data), self._named(totals / n_batches))
@@ -121,11 +114,18 @@ class FusedEngine:
         """Do nothing: the kernels work on the parameters themselves."""
 
     def state(self) -> State:
-        """Return the optimiser's moments and the number of steps."""
-        return {**self._moments._asdict(), "steps": np.array([self.steps], dtype=np.int64)}
+        """Return the optimiser's moments, the number of steps, and the pool if there is one."""
+        pool = {} if self.guesses is None else self.guesses.state()
+        return {**self._moments._asdict(), "steps": np.array([self.steps], dtype=np.int64), **pool}
+
+    def expected(self) -> dict[str, Expected]:
+        """Return what must be true of the parts of a state that grow as it learns."""
+        return {} if self.guesses is None else self.guesses.expected()
 
     def load_state(self, state: State) -> None:
-        """Take up the moments and the step count."""
+        """Take up the moments, the step count and the pool."""
+        if self.guesses is not None:
+            self.guesses.load_state(state)
         for name, moment in self._moments._asdict().items():
             moment[:] = state[name]
         self.steps = int(state["steps"][0])
@@ -134,8 +134,8 @@ class FusedEngine:
         """Return the losses by the names of the terms that take part, as the PyTorch engine names them."""
         found = dict(zip(TERMS, totals.tolist(), strict=True))
         objective = self.config.objective
-        if objective.loss != "squared":
-            named = {objective.loss: found["observed"] + found["unseen"]}
+        if self._loss.loss != "squared":
+            named = {self._loss.loss: found["observed"] + found["unseen"]}
         elif self._negatives and objective.negative_weight:
             named = {"observed": found["observed"], "unseen": found["unseen"]}
         else:
@@ -145,6 +145,37 @@ class FusedEngine:
         if objective.l2:
             named["l2"] = found["l2"]
         return named
+
+    def turn_to(self, number: int) -> None:
+        """Settle what the epoch decides for the next batches: β, and how many unseen facts come from the pool."""
+        self._objective["beta"] = max(0.0, 1.0 - number / self._loss.decay)
+        if self.guesses is None:
+            return
+        self._share = self.guesses.settings.share(number) if len(self.guesses) else 0.0
+        false = max(1, round((1.0 - self._share) * self._negatives))
+        prepared = self._buffers.prepared
+        if prepared.drawn.shape[3] != false:
+            drawn = np.zeros((*prepared.drawn.shape[:3], false), dtype=np.int32)
+            self._buffers = self._buffers._replace(prepared=prepared._replace(drawn=drawn))
+
+    def _gather(self, epoch: Epoch, start: int, n_facts: int) -> None:
+        """Put fresh corruptions of the last batch into the pool, with what the model says of them now."""
+        if self.guesses is None:
+            return
+        facts, link = self._fact_arrays(), int(self._objective["link"][0])
+        query = aligned_zeros(2, self.parameters.entity.shape[1])
+        entities, confidences = guess(
+            *self._codes, link, start, n_facts, self._negatives, epoch, facts, self._sampling, self._tables(), query
+        )
+        picked = np.repeat(epoch.order[start : start + n_facts], self._negatives)
+        tails, heads = np.split(entities, 2)
+        head, relation, tail = (column[picked] for column in (facts.head, facts.relation, facts.tail))
+        self.guesses.put(
+            np.concatenate([heads, head]),
+            np.tile(relation, 2),
+            np.concatenate([tail, tails]),
+            np.concatenate(np.split(confidences, 2)[::-1]),
+        )
 
     def _new_moments(self) -> Moments:
         both = self._optimiser in (optimisers.ADAM, optimisers.LAZY_ADAM)
@@ -187,13 +218,19 @@ class FusedEngine:
 
     def _rule_arrays(self) -> Rules:
         rules = self._rules
+        if self.guesses is not None and self._share > 0.0:
+            head, relation, tail, told = map(_read_only, self.guesses.columns.values())
+            return Rules(head, relation, tail, told, told)
         if rules is None:
             ids, values = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
             rules = GroundRules(ids, ids, ids, values, values)
         return Rules(*map(_read_only, (rules.head, rules.relation, rules.tail, rules.body, rules.weight)))
 
     def _rules_drawn(self, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return how many ground rules batches of these sizes get."""
+        """Return how many ground rules batches of these sizes get, or labelled facts in their place."""
+        if self.guesses is not None:
+            drawn = [_labelled(self._share, int(size), self._negatives) for size in sizes]
+            return np.array(drawn, dtype=np.int64)
         per_fact = self.config.sampling.rules_per_fact
         if self._rules is None or per_fact == 0:
             return np.zeros(len(sizes), dtype=np.int64)
@@ -237,18 +274,9 @@ class FusedEngine:
         )
 
 
-def _wants_rules(config: Config) -> bool:
-    return config.objective.rule_weight > 0 or config.objective.rule_prior > 0
-
-
-def _objective(config: Config) -> npt.NDArray[np.void]:
-    """Return what is minimised, as one record."""
-    objective = config.objective
-    # The margin loss compares a fact with its unseen facts: there is nothing to weigh against each other.
-    negative_weight = 1.0 if objective.loss == "margin" else objective.negative_weight
-    codes = LINKS[config.model.link], LOSSES[objective.loss]
-    weights = negative_weight, objective.l2, objective.margin, objective.rule_weight, objective.rule_prior
-    return np.array([codes + weights], dtype=Objective)
+def _labelled(share: float, n_facts: int, negatives: int) -> int:
+    """Return how many facts of a pool go with a batch in which they are this share of the unseen ones."""
+    return round(share * 2 * n_facts * negatives)
 
 
 def _one_column(table: Floats) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 from ukge.learning.engines.fused.ops import inlined
 
 LOGISTIC_LINK, RECTIFIER_LINK, IDENTITY_LINK = range(3)
-SQUARED, LOGISTIC, MARGIN = range(3)
+SQUARED, LOGISTIC, MARGIN, FOCUS = range(4)
 
 
 @inlined
@@ -20,6 +20,13 @@ def link_forward(link, g):  # type: ignore[no-untyped-def]
     if link.code == RECTIFIER_LINK:
         return link.w * g + link.b
     return g
+
+
+@inlined
+def link_predict(link, g):  # type: ignore[no-untyped-def]
+    """Return f as a prediction: eq. 4 with its bounds."""
+    f = link_forward(link, g)
+    return min(max(f, np.float32(0.0)), np.float32(1.0)) if link.code == RECTIFIER_LINK else f
 
 
 @inlined

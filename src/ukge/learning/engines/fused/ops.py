@@ -1,4 +1,4 @@
-"""Each scorer's query, comparator and their pull-backs, row by row, for the fused kernels.
+"""Each scorer's comparator and its pull-backs, row by row, for the fused kernels; what is asked is in `queries`.
 
 A scorer is two codes: how a query is made from two rows, and how a query is compared with a candidate row. A code is a
 tuple of that length, so that it is part of the type: Numba drops every other branch before it compiles, and caches each
@@ -15,16 +15,8 @@ import numpy as np
 
 from ukge.compiled import kernel
 
-PRODUCT, COMPLEX_PRODUCT, TRANSLATION, ROTATION, COPY = range(1, 6)
-DOT, L1, L2, MODULUS = range(1, 5)
-QUERIES = {
-    "product": PRODUCT,
-    "complex product": COMPLEX_PRODUCT,
-    "translation": TRANSLATION,
-    "rotation": ROTATION,
-    "copy": COPY,
-}
-COMPARATORS = {"dot": DOT, "l1": L1, "l2": L2, "modulus": MODULUS}
+DOT, L1, L2, MODULUS, UNIT_L1 = range(1, 6)
+COMPARATORS = {"dot": DOT, "l1": L1, "l2": L2, "modulus": MODULUS, "unit l1": UNIT_L1}
 EPS = np.float32(1e-12)
 
 # NaN and infinity keep their meaning, so that divergence is seen; only the order of sums is free.
@@ -70,123 +62,23 @@ def first_at_least(numbers, n, value):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def tail_query(code, head, i, relation, j, query, k):  # type: ignore[no-untyped-def]
-    """Write the query vector of (h, r, ?) to query[k]."""
-    width = query.shape[1]
-    if len(code) == PRODUCT:
-        for d in range(width):
-            query[k, d] = head[i, d] * relation[j, d]
-    elif len(code) == TRANSLATION:
-        for d in range(width):
-            query[k, d] = head[i, d] + relation[j, d]
-    elif len(code) == COMPLEX_PRODUCT:
-        n = width // 2
-        for d in range(n):
-            query[k, d] = head[i, d] * relation[j, d] - head[i, n + d] * relation[j, n + d]
-            query[k, n + d] = head[i, d] * relation[j, n + d] + head[i, n + d] * relation[j, d]
-    elif len(code) == ROTATION:
-        n = width // 2
-        for d in range(n):
-            c, s = math.cos(relation[j, d]), math.sin(relation[j, d])
-            query[k, d] = head[i, d] * c - head[i, n + d] * s
-            query[k, n + d] = head[i, d] * s + head[i, n + d] * c
-    else:
-        for d in range(width):
-            query[k, d] = head[i, d]
+def one_over_length(table, row):  # type: ignore[no-untyped-def]
+    """Return what a row is multiplied by to have a length of 1."""
+    total = np.float32(0.0)
+    for d in range(table.shape[1]):
+        total += table[row, d] * table[row, d]
+    return np.float32(1.0) / math.sqrt(total + EPS)
 
 
 @inlined
-def head_query(code, relation, j, tail, i, query, k):  # type: ignore[no-untyped-def]
-    """Write the query vector of (?, r, t) to query[k]."""
-    width = query.shape[1]
-    if len(code) == PRODUCT:
-        for d in range(width):
-            query[k, d] = tail[i, d] * relation[j, d]
-    elif len(code) == TRANSLATION:
-        for d in range(width):
-            query[k, d] = tail[i, d] - relation[j, d]
-    elif len(code) == COMPLEX_PRODUCT:
-        n = width // 2
-        for d in range(n):
-            query[k, d] = relation[j, d] * tail[i, d] + relation[j, n + d] * tail[i, n + d]
-            query[k, n + d] = relation[j, d] * tail[i, n + d] - relation[j, n + d] * tail[i, d]
-    elif len(code) == ROTATION:
-        n = width // 2
-        for d in range(n):
-            c, s = math.cos(relation[j, d]), math.sin(relation[j, d])
-            query[k, d] = tail[i, d] * c + tail[i, n + d] * s
-            query[k, n + d] = tail[i, n + d] * c - tail[i, d] * s
-    else:
-        for d in range(width):
-            query[k, d] = tail[i, d]
-
-
-@inlined
-def pull_tail_query(code, grad, g, head, i, relation, j, to_head, to_relation, k):  # type: ignore[no-untyped-def]
-    """Add the pull-back of the gradient grad[g] of a tail query to to_head[k] and to_relation[k]."""
-    width = grad.shape[1]
-    if len(code) == PRODUCT:
-        for d in range(width):
-            to_head[k, d] += grad[g, d] * relation[j, d]
-            to_relation[k, d] += grad[g, d] * head[i, d]
-    elif len(code) == TRANSLATION:
-        for d in range(width):
-            to_head[k, d] += grad[g, d]
-            to_relation[k, d] += grad[g, d]
-    elif len(code) == COMPLEX_PRODUCT:
-        n = width // 2
-        for d in range(n):
-            a, b = grad[g, d], grad[g, n + d]
-            to_head[k, d] += a * relation[j, d] + b * relation[j, n + d]
-            to_head[k, n + d] += b * relation[j, d] - a * relation[j, n + d]
-            to_relation[k, d] += a * head[i, d] + b * head[i, n + d]
-            to_relation[k, n + d] += b * head[i, d] - a * head[i, n + d]
-    elif len(code) == ROTATION:
-        n = width // 2
-        for d in range(n):
-            c, s = math.cos(relation[j, d]), math.sin(relation[j, d])
-            a, b = grad[g, d], grad[g, n + d]
-            x, y = head[i, d], head[i, n + d]
-            to_head[k, d] += a * c + b * s
-            to_head[k, n + d] += b * c - a * s
-            to_relation[k, d] += b * (x * c - y * s) - a * (x * s + y * c)
-    else:
-        for d in range(width):
-            to_head[k, d] += grad[g, d]
-
-
-@inlined
-def pull_head_query(code, grad, g, relation, j, tail, i, to_relation, to_tail, k):  # type: ignore[no-untyped-def]
-    """Add the pull-back of the gradient grad[g] of a head query to to_relation[k] and to_tail[k]."""
-    width = grad.shape[1]
-    if len(code) == PRODUCT:
-        for d in range(width):
-            to_tail[k, d] += grad[g, d] * relation[j, d]
-            to_relation[k, d] += grad[g, d] * tail[i, d]
-    elif len(code) == TRANSLATION:
-        for d in range(width):
-            to_tail[k, d] += grad[g, d]
-            to_relation[k, d] -= grad[g, d]
-    elif len(code) == COMPLEX_PRODUCT:
-        n = width // 2
-        for d in range(n):
-            a, b = grad[g, d], grad[g, n + d]
-            to_tail[k, d] += a * relation[j, d] - b * relation[j, n + d]
-            to_tail[k, n + d] += a * relation[j, n + d] + b * relation[j, d]
-            to_relation[k, d] += a * tail[i, d] + b * tail[i, n + d]
-            to_relation[k, n + d] += a * tail[i, n + d] - b * tail[i, d]
-    elif len(code) == ROTATION:
-        n = width // 2
-        for d in range(n):
-            c, s = math.cos(relation[j, d]), math.sin(relation[j, d])
-            a, b = grad[g, d], grad[g, n + d]
-            x, y = tail[i, d], tail[i, n + d]
-            to_tail[k, d] += a * c - b * s
-            to_tail[k, n + d] += a * s + b * c
-            to_relation[k, d] += a * (y * c - x * s) - b * (x * c + y * s)
-    else:
-        for d in range(width):
-            to_tail[k, d] += grad[g, d]
+def pull_direction(grad, g, table, row, out, k):  # type: ignore[no-untyped-def]
+    """Add to out[k] what the gradient grad[g] of a row of length 1 means for the row as it is stored."""
+    scale, along = one_over_length(table, row), np.float32(0.0)
+    for d in range(table.shape[1]):
+        along += grad[g, d] * table[row, d]
+    along *= scale * scale
+    for d in range(table.shape[1]):
+        out[k, d] += (grad[g, d] - along * table[row, d]) * scale
 
 
 @inlined
@@ -207,6 +99,11 @@ def compare(code, query, k, entity, e):  # type: ignore[no-untyped-def]
             gap = query[k, d] - entity[e, d]
             total += gap * gap
         return -math.sqrt(total + EPS)
+    if len(code) == UNIT_L1:
+        scale = one_over_length(entity, e)
+        for d in range(width):
+            total += abs(query[k, d] - scale * entity[e, d])
+        return -total
     n = width // 2
     for d in range(n):
         x, y = query[k, d] - entity[e, d], query[k, n + d] - entity[e, n + d]
@@ -233,6 +130,10 @@ def push_query(code, c, query, k, entity, e, grad, g):  # type: ignore[no-untype
     elif len(code) == L2:
         for d in range(width):
             grad[g, d] -= c * (query[k, d] - entity[e, d])
+    elif len(code) == UNIT_L1:
+        scale = one_over_length(entity, e)
+        for d in range(width):
+            grad[g, d] -= c * np.sign(query[k, d] - scale * entity[e, d])
     else:
         n = width // 2
         for d in range(n):
@@ -244,10 +145,22 @@ def push_query(code, c, query, k, entity, e, grad, g):  # type: ignore[no-untype
 
 @inlined
 def push_candidate(code, c, query, k, entity, e, grad, g):  # type: ignore[no-untyped-def]
-    """Add c · ∂g/∂candidate to grad[g]: for inner products the query itself, for distances minus `push_query`."""
+    """Add c · ∂g/∂candidate to grad[g]: for inner products the query itself, for distances minus `push_query`.
+
+    Where only a candidate's direction counts, nothing is left of what would make it longer.
+    """
     if len(code) == DOT:
         for d in range(query.shape[1]):
             grad[g, d] += c * query[k, d]
+    elif len(code) == UNIT_L1:
+        # As `pull_direction` does, of a gradient that is nowhere kept.
+        scale, along = one_over_length(entity, e), np.float32(0.0)
+        for d in range(query.shape[1]):
+            along += np.sign(query[k, d] - scale * entity[e, d]) * entity[e, d]
+        along *= scale * scale
+        for d in range(query.shape[1]):
+            sign = np.sign(query[k, d] - scale * entity[e, d])
+            grad[g, d] += c * scale * (sign - along * entity[e, d])
     else:
         push_query(code, -c, query, k, entity, e, grad, g)
 

@@ -74,10 +74,17 @@ Objective = np.dtype(
         ("margin", np.float32),
         ("rule_weight", np.float32),
         ("rule_prior", np.float32),
+        ("power", np.float32),
+        ("l3", np.float32),
+        ("beta", np.float32),
+        ("labelled", np.int64),
     ],
     align=True,
 )
-"""What is minimised: the codes of link and loss, and the weights of the terms.
+"""What is minimised: the codes of link and loss, and the weights of the terms; see `InKernels` for `power` and `l3`.
+
+`beta` is the focus's, as it is in the running epoch. With `labelled`, what stands in the place of ground rules are
+unseen facts, whose bodies are the confidences that they should have.
 
 It is a record in memory, as `Hyper` is, and no named tuple: values that a kernel has in its registers may be multiplied
 in another order, and the same training would give other bits.

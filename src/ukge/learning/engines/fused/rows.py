@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ukge.learning.engines.fused.focus import among_corruptions, cubes
 from ukge.learning.engines.fused.links import (
+    FOCUS,
     LOGISTIC,
     SQUARED,
     link_forward,
@@ -14,24 +16,20 @@ from ukge.learning.engines.fused.links import (
     through_link,
 )
 from ukge.learning.engines.fused.ops import (
-    ROTATION,
     clear,
     coefficient,
     compare,
     compare_four,
     compare_two,
     compiled,
-    head_query,
     inlined,
-    pull_head_query,
-    pull_tail_query,
     push_candidate,
     push_query,
     push_query_four,
     push_query_two,
-    tail_query,
 )
 from ukge.learning.engines.fused.optimisers import optimise_row, prefetch_far_row, prefetch_moments
+from ukge.learning.engines.fused.queries import ROTATION, head_query, pull_head_query, pull_tail_query, tail_query
 from ukge.learning.engines.fused.records import SPREAD, Batch, Link, Loss, Triple, Work
 
 OBSERVED, UNSEEN, RULES, L2 = range(4)
@@ -85,7 +83,7 @@ def prefetch_corruption(drawn, entity, code, first, second):  # type: ignore[no-
 
 @inlined
 def negative_side(work, link, loss, side, i, scale, observed_g):  # type: ignore[no-untyped-def]
-    """Score the corruptions of one side of fact i, and optimise those that occur nowhere else.
+    """Score the corruptions of one side of fact i.
 
     Returns their loss and the sum of ∂J/∂g over them; `observed_g` is the plausibility of the fact itself.
     """
@@ -137,13 +135,20 @@ def negative_side(work, link, loss, side, i, scale, observed_g):  # type: ignore
         c = coefficient(code, slope, g)
         coefficients[base + j] = c
         push_query(code, c, query, k, entity, e, grad, g_row)
-    acc, a = work.scratch.entity_gradient, work.own
+    return total * scale, slopes
+
+
+@inlined
+def lone_corruptions(work, side, i):  # type: ignore[no-untyped-def]
+    """Optimise the corruptions of one side of fact i that occur nowhere else; their coefficients are known."""
+    entity, first, second = work.tables.entity, work.moments.entity_m, work.moments.entity_v
+    drawn, acc, a = work.batch.drawn, work.scratch.entity_gradient, work.own
+    n, k = drawn.shape[2], side * work.batch.n_facts + i
     for j in range(n):
         marked = np.int64(drawn[side, i, j])
         if marked < 0:
-            c, e = coefficients[base + j], unmarked(marked)
-            optimise_lone(code, c, query, k, entity, e, optimiser, first, second, acc, a)
-    return total * scale, slopes
+            c, e = work.scratch.coefficients[k * n + j], unmarked(marked)
+            optimise_lone(work.compare, c, work.scratch.query, k, entity, e, work.optimiser, first, second, acc, a)
 
 
 @inlined
@@ -166,15 +171,26 @@ def begin_gradients(query_code, shrink, tables, fact, scratch, i):  # type: igno
 
 
 @inlined
+def share_of_unseen(work):  # type: ignore[no-untyped-def]
+    """Return what an unseen fact counts where some are labelled: as much as any other of the batch."""
+    false = 2 * work.batch.n_facts * work.batch.drawn.shape[2]
+    return work.objective.negative_weight / np.float32(false + work.batch.n_rules)
+
+
+@inlined
 def fact_row(work, i, fact, confidence):  # type: ignore[no-untyped-def]
     """Phase 1 for one observed fact and its corruptions."""
     objective, scratch, own = work.objective, work.scratch, work.own
-    link, loss = Link(objective.link, work.w, work.b), Loss(objective.loss, objective.margin)
+    link = Link(objective.link, work.w, work.b)
+    # 1 to any power and any number to the power 0 are 1, to the bit: the plain margin is untouched.
+    loss = Loss(objective.loss, objective.margin * confidence**objective.power)
     entity, relation, query, grad = work.tables.entity, work.tables.relation, scratch.query, scratch.query_gradient
     h, r, t = fact
     n_facts, n_negatives = work.batch.n_facts, work.batch.drawn.shape[2]
     each = np.float32(1.0) / np.float32(n_facts)
     each_negative = objective.negative_weight * each / np.float32(max(2 * n_negatives, 1))
+    if objective.labelled:
+        each_negative = share_of_unseen(work)
     scratch.losses[i, L2] = begin_gradients(work.query, objective.l2 * each, work.tables, fact, scratch, i)
     tail_query(work.query, entity, h, relation, r, query, i)
     g = compare(work.compare, query, i, entity, t)
@@ -183,10 +199,17 @@ def fact_row(work, i, fact, confidence):  # type: ignore[no-untyped-def]
     if n_negatives > 0:
         head_query(work.query, relation, r, entity, t, query, n_facts + i)
         clear(grad, own + 1)
-        for side in range(2):
-            more, further = negative_side(work, link, loss, side, i, each_negative, g)
-            unseen += more
-            slopes += further
+        if loss.code == FOCUS:
+            unseen, slopes = among_corruptions(work, i, confidence, g, each)
+            unseen += cubes(objective.l3 * each, work.tables, fact, scratch, i)
+            lone_corruptions(work, 0, i)
+            lone_corruptions(work, 1, i)
+        else:
+            for side in range(2):
+                more, further = negative_side(work, link, loss, side, i, each_negative, g)
+                lone_corruptions(work, side, i)
+                unseen += more
+                slopes += further
         pull_head_query(work.query, grad, own + 1, relation, r, entity, t, scratch.to_relation, scratch.to_tail, i)
     if loss.code == SQUARED:
         f = link_forward(link, g)
@@ -197,7 +220,7 @@ def fact_row(work, i, fact, confidence):  # type: ignore[no-untyped-def]
         slope = -sigmoid(-g) * each
     else:
         scratch.losses[i, OBSERVED] = np.float32(0.0)
-        slope = -slopes
+        slope = slopes if loss.code == FOCUS else -slopes
     scratch.losses[i, UNSEEN], scratch.losses[i, RULES] = unseen, np.float32(0.0)
     c = coefficient(work.compare, slope, g)
     push_query(work.compare, c, query, i, entity, t, grad, own)
@@ -207,7 +230,10 @@ def fact_row(work, i, fact, confidence):  # type: ignore[no-untyped-def]
 
 @inlined
 def rule_row(work, j, rule, body, weight):  # type: ignore[no-untyped-def]
-    """Phase 1 for ground rule j: its weighted squared distance to satisfaction and the prior ¬l on its head."""
+    """Phase 1 for ground rule j: its weighted squared distance to satisfaction and the prior ¬l on its head.
+
+    Or for a labelled fact in the place of one: its squared error.
+    """
     objective, scratch, own = work.objective, work.scratch, work.own
     link = Link(objective.link, work.w, work.b)
     entity, relation, query, grad = work.tables.entity, work.tables.relation, scratch.query, scratch.query_gradient
@@ -223,11 +249,17 @@ def rule_row(work, j, rule, body, weight):  # type: ignore[no-untyped-def]
     tail_query(work.query, entity, h, relation, r, query, k)
     g = compare(work.compare, query, k, entity, t)
     f = link_forward(link, g)
-    distance = max(body - f, np.float32(0.0))
-    squared_weight = objective.rule_weight * weight * weight * each
-    prior = objective.rule_prior * each
-    scratch.losses[i, RULES] = squared_weight * distance * distance + prior * f * f
-    slope = through_link(link, np.float32(2.0) * (prior * f - squared_weight * distance), f, g, scratch.to_link, i)
+    if objective.labelled:
+        share = share_of_unseen(work)
+        scratch.losses[i, UNSEEN] = share * (f - body) * (f - body)
+        slope_f = np.float32(2.0) * share * (f - body)
+    else:
+        distance = max(body - f, np.float32(0.0))
+        squared_weight = objective.rule_weight * weight * weight * each
+        prior = objective.rule_prior * each
+        scratch.losses[i, RULES] = squared_weight * distance * distance + prior * f * f
+        slope_f = np.float32(2.0) * (prior * f - squared_weight * distance)
+    slope = through_link(link, slope_f, f, g, scratch.to_link, i)
     c = coefficient(work.compare, slope, g)
     clear(grad, own)
     push_query(work.compare, c, query, k, entity, t, grad, own)
