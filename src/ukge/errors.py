@@ -99,11 +99,17 @@ class DataError(UkgeError):
         self.source = source
         self.problems = tuple(problems[:SHOWN])
         self.count = len(problems) if count is None else count
+        self.rows: Sequence[int] = ()
+        """all rows that are wrong, where they are known"""
         lines = [what if source is None else f"{source}: {what}"]
         lines += [f"  {problem}" for problem in self.problems]
         if self.count > len(self.problems) > 0:
             lines.append(f"  … and {self.count - len(self.problems):,} more")
         super().__init__("\n".join(lines), hint=hint)
+
+
+class TooManyBadRowsError(DataError):
+    """More rows of a source are bad than was allowed: nothing is made of it."""
 
 
 class KindError(DataError, TypeError):

@@ -229,11 +229,11 @@ def test_integer_columns_are_names_or_ids() -> None:
     [
         ({"confidence": [0.9, 1.5]}, r"row 1, column confidence: confidence is outside \[0, 1\]"),
         ({"confidence": [0.9, None]}, "row 1, column confidence: confidence is missing"),
-        ({"confidence": ["0.9", "high"]}, "column confidence must hold numbers"),
+        ({"confidence": ["0.9", "high"]}, "row 1, column confidence: confidence is not a number"),
         ({"head": ["cat", None]}, "row 1, column head: head name is empty"),
         ({"head": ["cat", " "]}, "row 1, column head: head name is empty"),
         ({"tail": [0.5, 1.0]}, "column tail must hold names"),
-        ({"tail": ["mouse", 5]}, "column tail must be text"),
+        ({"tail": ["mouse", 5]}, "row 1, column tail: tail is not text"),
         ({"tail": ["mouse", "\ud800"]}, "surrogate"),
     ],
 )

@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from ukge._version import __version__
 from ukge.cli.console import EPILOG, ExitCode, as_flag, complain, fail, note
-from ukge.errors import UkgeError, UkgeWarning
+from ukge.errors import TooManyBadRowsError, UkgeError, UkgeWarning
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping, Sequence
@@ -176,6 +176,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except UkgeError as error:
         fail(error)
+        if isinstance(error, TooManyBadRowsError):
+            return ExitCode.BAD_ROWS
     except (KeyboardInterrupt, typer.Abort):
         return ExitCode.INTERRUPTED
     except UnicodeEncodeError as error:

@@ -48,6 +48,7 @@ class ExitCode(IntEnum):
     FAILED = 1
     MISTAKE = 2
     DEAD = 3
+    BAD_ROWS = 4
     INTERRUPTED = 130
     PIPE = 141
 
@@ -57,6 +58,7 @@ MEANING = {
     ExitCode.FAILED: "part of the work failed, or a fault of ukge's own",
     ExitCode.MISTAKE: "a mistake in the command, a file or a setting; the message says what to do",
     ExitCode.DEAD: "training ended, but the model learnt nothing",
+    ExitCode.BAD_ROWS: "more rows of a file are bad than --most-bad allows; nothing was made of it",
     ExitCode.INTERRUPTED: "stopped by Ctrl-C",
     ExitCode.PIPE: "whoever read the output stopped reading",
 }

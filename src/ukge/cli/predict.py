@@ -9,7 +9,7 @@ import typer
 
 from ukge.cli.console import err, note
 from ukge.cli.flags import AsJson, Coverage, Out, Prior, Reasons, Run, SpreadsheetSafe, real
-from ukge.cli.reading import Reading, file_of, tell_skipped
+from ukge.cli.reading import Reading, file_of, tell_bad, tell_skipped
 from ukge.cli.results import check_out, deliver, facts_table, open_predictor, tell_of_judge
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def predict(
     with file_of(file, reading.format) as path:
         rows = read_facts(path, **reading.options)
     tell_skipped(str(file), rows.skipped)
+    tell_bad(str(file), rows.aside)
     console = err()
     with console.status("judging the facts"), open_predictor(run, console, prior) as opened:
         predictor = opened if new_facts is None else _folded(opened, reading.read(new_facts))
@@ -120,6 +121,7 @@ def fuse(
     with file_of(candidates, reading.format) as path:
         rows = read_facts(path, confidence=True, **reading.options)
     tell_skipped(str(candidates), rows.skipped)
+    tell_bad(str(candidates), rows.aside)
     learnt_from = None if labelled is None else read_facts(labelled, confidence=True, label=True, **reading.options)
     with err().status("asking the graph"):
         evidence = Evidence.load(run)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,9 +14,10 @@ import typer
 
 from ukge.cli.console import as_flag, note
 from ukge.cli.flags import Command, flag, with_flags
-from ukge.errors import ConfigError, DataError, as_written
+from ukge.errors import ConfigError, DataError, TooManyBadRowsError, as_written
 
 if TYPE_CHECKING:
+    from ukge.graph.bad_rows import Aside, BadRows
     from ukge.graph.dataset import Dataset
     from ukge.graph.readers import ReadReport
     from ukge.graph.uncertain import UncertainGraph
@@ -40,6 +42,8 @@ HELP = {
         "What is known of the entities: a table (.tsv, .csv, .jsonl, .parquet) with the columns id and any of label, "
         "type, description, aliases.",
     ),
+    "bad_rows": ("FILE", "Read what can be read, and write the rows that are no facts here, with what is wrong."),
+    "most_bad": ("SHARE", "With --bad-rows: end with exit code 4 if more of a file is bad, as 1%, 0.01 or 20 rows."),
     "option": ("NAME=VALUE", "Another option of the format, such as default_confidence=0.5; may be repeated."),
 }
 
@@ -57,11 +61,20 @@ class Reading:
     language: str | None = None
     channels: str | None = None
     nodes: str | None = None
+    bad_rows: str | None = None
+    most_bad: str | None = None
     option: list[str] | None = None
+
+    @cached_property
+    def aside(self) -> BadRows | None:
+        """Where rows that are no facts are put aside, those of all files that a command reads."""
+        from ukge.graph.bad_rows import as_bad_rows
+
+        return as_bad_rows(self.bad_rows, self.most_bad)
 
     @property
     def options(self) -> dict[str, Any]:
-        """What `ukge.read` is told: only what the user said, and nothing that JSON cannot hold."""
+        """What `ukge.read` is told: only what the user said."""
         said = {name: getattr(self, name) for name in ("format", "header", "delimiter", "relation", "nodes")}
         said["columns"] = None if self.columns is None else parse_columns(self.columns)
         said["scale"] = self.normalise
@@ -69,6 +82,8 @@ class Reading:
         options = {name: value for name, value in said.items() if value is not None}
         if self.language is not None:
             options["language"] = None if self.language == "all" else self.language
+        if self.aside is not None:
+            options["bad_rows"] = self.aside
         return {**options, **dict(_option(each) for each in self.option or ())}
 
     def read(self, path: Path) -> UncertainGraph:
@@ -111,7 +126,7 @@ def with_reading(
             continue
         metavar, text = HELP[each.name]
         name = relation if each.name == "relation" else each.name
-        declared = f"--{name}" + (f"/--no-{name}" if each.name == "header" else "")
+        declared = f"--{name.replace('_', '-')}" + (f"/--no-{name}" if each.name == "header" else "")
         option = typer.Option(declared, help=text, metavar=metavar, show_default=False, rich_help_panel=panel)
         kind: Any = {"header": bool, "option": list[str]}.get(each.name, str) | None
         flags.append(flag(f"reading_{each.name}", Annotated[kind, option]))
@@ -138,6 +153,7 @@ def _option(text: str) -> tuple[str, Any]:
 def tell(report: ReadReport) -> None:
     """Tell what of a file was not read."""
     tell_skipped(report.source, report.skipped)
+    tell_bad(report.source, report.aside)
     if report.ignored_columns:
         note(f"{report.source}: columns not read: {', '.join(report.ignored_columns)}")
     if report.nodes_apart:
@@ -160,6 +176,18 @@ def tell_skipped(source: str, skipped: Mapping[str, int]) -> None:
     """Tell how many rows of a file are no facts, and why."""
     for why, count in skipped.items():
         note(f"{source}: {count:,} rows skipped: {why}")
+
+
+def tell_bad(source: str, aside: Aside) -> None:
+    """Tell how many rows of a file were put aside, what is wrong with them, and where they are."""
+    from ukge.graph.bad_rows import told
+
+    if aside.bad == 0:
+        return
+    where = "" if aside.path is None else f"; they are in {aside.path}"
+    share = f"{100 * aside.bad / aside.rows:.2g} %"
+    note(f"{source}: {aside.bad:,} of {aside.rows:,} rows ({share}) are bad and were left out{where}")
+    note(f"what is wrong with them: {told(aside.faults, most=20)}")
 
 
 def parse_columns(text: str) -> dict[str, str | int]:
@@ -198,4 +226,5 @@ def file_of(path: Path, form: str | None) -> Iterator[Path]:
             yield file
         except DataError as error:
             what, hint = error.worded(as_written)
-            raise DataError(what.replace(str(file), "standard input"), count=error.count, hint=hint) from None
+            kind = TooManyBadRowsError if isinstance(error, TooManyBadRowsError) else DataError
+            raise kind(what.replace(str(file), "standard input"), count=error.count, hint=hint) from None

@@ -21,8 +21,6 @@ Rows = npt.NDArray[np.int64]
 CONFIDENCE_HINT = (
     "Confidences are numbers from 0 to 1. Normalise other weights when reading, for example with ‹scale='minmax:0,1'›."
 )
-MANY = 100_000
-"""Problems of a source after which it is not worth reading on."""
 NAME_HINT = "Every fact needs a head, a relation and a tail; mend or remove these rows."
 CHOICE_HINT = "Choose facts by name with graph.where: by relation, head, tail or entity."
 UTF8_HINT = "Names are UTF-8 text; convert the data to UTF-8 first, for example with iconv."
@@ -30,7 +28,8 @@ UTF8_HINT = "Names are UTF-8 text; convert the data to UTF-8 first, for example 
 
 # Exactly what Arrow's CSV reader takes for a number, so that all readers agree: no 0_1, no digits of other scripts.
 # Each digit has one place in it: were there two, a long row of them would be tried in every division.
-_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
+NUMBER = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf|infinity)"
+_NUMBER = re.compile(NUMBER, re.IGNORECASE)
 
 
 def as_number(text: str) -> float | None:
@@ -57,43 +56,6 @@ class Where:
 NOWHERE = Where()
 
 
-class Findings:
-    """Problems found while going through one source."""
-
-    def __init__(self, source: str | None, place: str = "line") -> None:
-        self.source = source
-        self.place = place
-        self.count = 0
-        self._shown: list[Problem] = []
-        self._hints: dict[str, None] = {}
-
-    def add(self, what: str, line: int | None, column: str | None, value: str | None, *hints: str) -> None:
-        """Note one problem, and what may be done about it."""
-        self.count += 1
-        self._hints.update(dict.fromkeys(hints))
-        if len(self._shown) < SHOWN:
-            self._shown.append(Problem(what, line, column, value, self.place))
-        if self.count == MANY:
-            self.stop(0)
-
-    def stop(self, checked: int) -> None:
-        """Raise `DataError` if anything was found in the `checked` lines."""
-        if self.count == 0:
-            return
-        problems = _counted(self.count, "problem") + (" or more" if self.count == MANY else "")
-        raise DataError(
-            f"{problems} in {_counted(checked, self.place)}" if checked else problems,
-            source=self.source,
-            problems=self._shown,
-            count=self.count,
-            hint=" ".join(self._hints),
-        )
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
-
-
 def refuse_rows(
     what: str, rows: Rows, tell: Callable[[int], tuple[str, str | None]], column: str, where: Where, hint: str | None
 ) -> None:
@@ -105,7 +67,9 @@ def refuse_rows(
     for at, row in zip(where.locate(first), first.tolist(), strict=True):
         wrong, value = tell(row)
         problems.append(Problem(wrong, at, column, value, where.place))
-    raise DataError(what, source=where.source, problems=problems, count=len(rows), hint=hint)
+    error = DataError(what, source=where.source, problems=problems, count=len(rows), hint=hint)
+    error.rows = rows.tolist()
+    raise error
 
 
 def bad_confidences(confidence: npt.NDArray[np.float64]) -> Rows:

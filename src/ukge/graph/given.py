@@ -95,6 +95,7 @@ def triples(facts: Any, caller: str, takes: str = TAKEN) -> Triples:
         found = columns_of(table, wanted=Roles(TRIPLE, (CONFIDENCE,)))
         head, relation, tail = (found.texts(role) for role in TRIPLE)
         confidence = found.numbers(CONFIDENCE) if CONFIDENCE in found.roles else None
+        found.refuse()
         return Triples(head, relation, tail, confidence, found.where)
     if _is_readable(facts) or not _has_rows(facts):
         raise KindError(caller, takes, facts)

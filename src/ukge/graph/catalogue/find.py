@@ -13,6 +13,7 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from ukge.errors import ConfigError, DataError, known_names
+from ukge.graph.bad_rows import one_place
 from ukge.graph.catalogue.benchmarks import BASE_URLS, BENCHMARKS, NEEDED, Benchmark, download_progress, fetch, verify
 from ukge.graph.catalogue.folder import find_files, read_folder, with_nodes
 from ukge.graph.dataset import Dataset
@@ -89,7 +90,7 @@ def open_dataset(
     "none" takes all as they stand, and `on_undirected` hears what that did. Under "auto", a benchmark that is not cut
     anew stays as it was published, and so do the parts of a prepared directory, of which it hears what they look like.
     """
-    path = Path(ref)
+    path, reading = Path(ref), one_place(reading)
     is_file = path.is_file() and str(ref) not in (*BENCHMARKS, SYNTHETIC)
     if nodes is not None and not is_file:
         told: dict[str, Any] = {"on_report": on_report, "on_undirected": on_undirected, **reading}

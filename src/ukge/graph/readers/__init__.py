@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ukge.errors import ConfigError, DataError
+from ukge.graph.bad_rows import BadRows, as_bad_rows, putting_aside
 from ukge.graph.files import check_file
 from ukge.graph.formats import Format, check_options, format_of_file, is_from, readers
 from ukge.graph.readers import (  # noqa: F401  (each registers its formats)
@@ -56,8 +57,12 @@ def read(
 
     Further options belong to the format. `relation` is that of all facts in a source that has no column of relations,
     such as two proteins and a score. Delimited text takes `delimiter`, and `header` says whether its first line names
-    the columns (by default it does if it holds names as in `ukge.graph.readers.layout.RECOGNISED`). Anything that is
-    wrong is a `DataError`.
+    the columns (by default it does if it holds names as in `ukge.graph.readers.layout.RECOGNISED`).
+
+    Anything that is wrong is a `DataError`. With `bad_rows`, rows that are no facts are put aside and the others are
+    read: in a file of that name, with line, column, value and reason, or in a `BadRows`, which gives them as a frame.
+    Of more than `most_bad` of the rows (a share such as "1%" or 0.01, or a number of rows) nothing is made: that is a
+    `TooManyBadRowsError`. A source that cannot be read as a whole is an error either way.
     """
     names: dict[str, Any] = {"entities": entities, "relations": relations, "nodes": nodes}
     graph, report = read_with_report(source, format=format, columns=columns, scale=scale, **names, **options)
@@ -74,6 +79,8 @@ def read_with_report(
     relations: Vocabulary | str | Path | None = None,
     nodes: Any = None,
     scale: Scaling | str | None = None,
+    bad_rows: BadRows | str | Path | None = None,
+    most_bad: str | float | None = None,
     **options: Any,
 ) -> tuple[UncertainGraph, ReadReport]:
     """Read facts as `read` does, and say how many rows were read and which were skipped, and why."""
@@ -90,9 +97,12 @@ def read_with_report(
         check_file(source)
     if not reader.by_id and not (entities is None and relations is None):
         raise DataError(f"format {name} holds names, not ids", source=str(source), hint="Read it without vocabularies.")
-    request = Request(as_vocabulary(entities, "entity"), as_vocabulary(relations, "relation"), as_scaling(scale))
-    parsed = reader.call(source, request, **options)
-    graph = parsed.graph(request)
+    bad = as_bad_rows(bad_rows, most_bad)
+    request = Request(as_vocabulary(entities, "entity"), as_vocabulary(relations, "relation"), as_scaling(scale), bad)
+    with putting_aside(bad, str(source) if is_path else name) as aside:
+        parsed = reader.call(source, request, **options)
+        aside.rows = parsed.rows + aside.bad
+        graph = parsed.graph(request)
     given = None if nodes is None else as_nodes(nodes)
     if given is not None:
         graph = with_given_nodes(graph, given, str(nodes) if isinstance(nodes, (str, os.PathLike)) else "nodes")
@@ -100,12 +110,13 @@ def read_with_report(
     report = ReadReport(
         source=parsed.where.source or name,
         format=name,
-        rows=parsed.rows,
+        rows=parsed.rows if bad is None else aside.rows,
         facts=len(graph),
         skipped=dict(parsed.skipped),
         ignored_columns=parsed.ignored_columns,
         nodes=len(graph.nodes),
         nodes_apart=said - len(graph.nodes),
+        aside=aside,
     )
     return graph, report
 

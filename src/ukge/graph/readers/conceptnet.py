@@ -7,6 +7,7 @@ The dump is named `.csv` but has neither commas nor quoting, so the format is as
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -18,13 +19,15 @@ import pyarrow.compute as pc
 import pyarrow.json
 
 from ukge.errors import ConfigError
-from ukge.graph.columns import Findings, Where, bad_confidences, refuse_rows
+from ukge.graph.columns import Where, bad_confidences, refuse_rows
+from ukge.graph.findings import Findings
 from ukge.graph.formats import Format, readers
 from ukge.graph.readers.delimited import parse_blocks, where_in
-from ukge.graph.readers.diagnosis import diagnose
+from ukge.graph.readers.diagnosis import LinesOf, diagnose
 from ukge.graph.readers.jsonl import once
 from ukge.graph.readers.layout import Field, Layout
 from ukge.graph.readers.parsed import Parsed, Request
+from ukge.graph.readers.sifting import sifted
 
 _COLUMNS = ("assertion", "relation", "start", "end", "information")
 _HINT = "A line holds five columns: assertion, /r/Relation, /c/language/start, /c/language/end, JSON with a weight."
@@ -45,28 +48,31 @@ def read_conceptnet(
     """
     if names not in (None, "term", "uri") or (names == "term" and language is None):
         raise ConfigError(f"‹names={names!r}› does not fit", hint="Known: term (with a language), uri.")
-    layout = _layout()
+    layout = sifted(path, _layout(), request)
     in_file = where_in(path, layout)
     by_uri = names == "uri" or language is None
-    found = Findings(in_file.source, in_file.place)
+    found = request.findings(in_file.source, in_file.place)
+    tell = partial(_tell, LinesOf(path, layout), found)
     parts: list[_Part] = []
     total = 0
     for block in parse_blocks(path, layout):
-        parts.append(_part(block, total, language, by_uri=by_uri, where=in_file, found=found))
+        parts.append(_part(block, total, language, by_uri=by_uri, tell=tell))
         total += len(block)
-    found.stop(total)
     rows = np.concatenate([part.rows for part in parts]) if parts else np.zeros(0, np.int64)
     weight = np.concatenate([part.weight for part in parts]) if parts else np.zeros(0)
     where = Where(in_file.source, in_file.place, lambda facts: in_file.locate(rows[facts]))
-    _refuse_unscaled(weight, request, where)
-    others = total - len(rows)
+    if found.count == 0:
+        _refuse_unscaled(weight, request, where)
+    others = total - found.rows - len(rows)
+    found.checked = total
     return Parsed(
         head=pa.chunked_array([part.start for part in parts], pa.string()),
         relation=pa.chunked_array([part.relation for part in parts], pa.string()),
         tail=pa.chunked_array([part.end for part in parts], pa.string()),
         weight=weight,
         where=where,
-        rows=total,
+        rows=total - found.rows,
+        found=found,
         skipped={f"start or end is no concept of language {language!r}": others} if others else {},
         diagnose=partial(diagnose, path, layout),
     )
@@ -82,8 +88,12 @@ class _Part(NamedTuple):
     weight: npt.NDArray[np.float64]
 
 
+Wrong = tuple[int, str, str]
+"""The row of an assertion, what is wrong with it, and its information."""
+
+
 def _part(
-    block: pa.RecordBatch, first: int, language: str | None, *, by_uri: bool, where: Where, found: Findings
+    block: pa.RecordBatch, first: int, language: str | None, *, by_uri: bool, tell: Callable[[Sequence[Wrong]], None]
 ) -> _Part:
     chosen = block
     rows = first + np.arange(len(block))
@@ -92,13 +102,18 @@ def _part(
         kept = pc.and_(pc.starts_with(block["start"], prefix), pc.starts_with(block["end"], prefix))
         chosen = block.filter(kept)
         rows = rows[np.asarray(kept, dtype=np.bool_)]
-    fast = _weights_fast(chosen["information"])
+    weight = _weights_fast(chosen["information"])
+    if weight is None:
+        weight, wrong = _weights_one_by_one(chosen["information"], rows)
+        tell(wrong)
+        sound = ~np.isin(rows, [row for row, _, _ in wrong])
+        chosen, rows, weight = chosen.filter(pa.array(sound)), rows[sound], weight[sound]
     return _Part(
         rows=rows,
         start=chosen["start"] if by_uri else _terms(chosen["start"]),
         relation=pc.replace_substring_regex(chosen["relation"], "^/r/", ""),
         end=chosen["end"] if by_uri else _terms(chosen["end"]),
-        weight=_weights_one_by_one(chosen["information"], rows, where, found) if fast is None else fast,
+        weight=weight,
     )
 
 
@@ -137,20 +152,23 @@ def _weights_fast(chunk: pa.Array) -> npt.NDArray[np.float64] | None:
     return np.asarray(table["weight"].to_numpy())
 
 
-def _weights_one_by_one(
-    chunk: pa.Array, rows: npt.NDArray[np.int64], where: Where, found: Findings
-) -> npt.NDArray[np.float64]:
+def _weights_one_by_one(chunk: pa.Array, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.float64], list[Wrong]]:
     weights = np.zeros(len(chunk))
-    wrong: list[tuple[int, str, str]] = []
+    wrong: list[Wrong] = []
     for row, text in enumerate(chunk.to_pylist()):
         value, what = _weight(text)
         weights[row] = value
         if what is not None:
             wrong.append((int(rows[row]), what, text))
-    lines = where.locate(np.array([row for row, _, _ in wrong], np.int64))
-    for line, (_, what, text) in zip(lines, wrong, strict=True):
-        found.add(what, line, "information", text, _HINT)
-    return weights
+    return weights, wrong
+
+
+def _tell(lines: LinesOf, found: Findings, wrong: Sequence[Wrong]) -> None:
+    """Tell of wrong assertions, which follow those that were told before."""
+    places = lines(np.array([row for row, _, _ in wrong], np.int64))
+    for line, (_, what, text) in zip(places, wrong, strict=True):
+        found.row = text
+        found.add(what, line, "information", text, _HINT, kind=what.split(":")[0])
 
 
 def _weight(text: str) -> tuple[float, str | None]:
@@ -167,7 +185,7 @@ def _weight(text: str) -> tuple[float, str | None]:
 
 
 def _refuse_unscaled(weight: npt.NDArray[np.float64], request: Request, where: Where) -> None:
-    if request.scale is not None:
+    if request.scale is not None or request.bad_rows is not None:
         return
     rows = bad_confidences(weight)
     what = f"{len(rows):,} of {len(weight):,} weights are outside [0, 1]"

@@ -41,6 +41,7 @@ from ukge.graph.readers.layout import (
     is_header,
 )
 from ukge.graph.readers.parsed import Parsed, Request, one_relation
+from ukge.graph.readers.sifting import sifted
 from ukge.graph.vocabulary import BlockEncoder, Vocabulary, unwritten
 
 SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " ", "bar": "|"}
@@ -135,17 +136,34 @@ class Table:
 
 def parse_table(path: Path, layout: Layout) -> pa.Table:
     """Return the layout's columns as they stand, or raise `DataError` saying where what is wrong."""
-    with _diagnosed(path, layout), open_lines(path) as stream:
-        table = pyarrow.csv.read_csv(stream, **_parser(layout))
-    return table.rename_columns([field.name for field in layout.fields])
+    try:
+        with _diagnosed(path, layout), _opened(path, layout) as stream:
+            table = pyarrow.csv.read_csv(stream, **_parser(layout))
+            named = table.rename_columns([field.name for field in layout.fields])
+            return _out_of_quotes(named, layout) if layout.numbers_in_quotes else named
+    except _NumbersInQuotes:
+        return parse_table(path, replace(layout, numbers_in_quotes=True))
 
 
 def parse_blocks(path: Path, layout: Layout) -> Iterator[pa.RecordBatch]:
-    """Yield the layout's columns block by block, for files that need not be in memory as a whole."""
+    """Yield the layout's columns block by block, for files that need not be in memory as a whole.
+
+    Where a block turns out to have numbers in quotation marks, it and those that follow are read anew.
+    """
     names = [field.name for field in layout.fields]
-    with _diagnosed(path, layout), open_lines(path) as stream:
-        for block in pyarrow.csv.open_csv(stream, **_parser(layout)):
-            yield block.rename_columns(names)
+    done = 0
+    try:
+        with _diagnosed(path, layout), _opened(path, layout) as stream:
+            for block in pyarrow.csv.open_csv(stream, **_parser(layout)):
+                done += len(block)
+                named = block.rename_columns(names)
+                yield _out_of_quotes(named, layout) if layout.numbers_in_quotes else named
+    except _NumbersInQuotes:
+        for block in parse_blocks(path, replace(layout, numbers_in_quotes=True)):
+            skipped = min(done, len(block))
+            done -= skipped
+            if skipped < len(block):
+                yield block.slice(skipped)
 
 
 def where_in(path: Path, layout: Layout) -> Where:
@@ -175,11 +193,13 @@ def _read(
     path: Path, request: Request, table: Table, relation: str | None, *, spreadsheet_safe: bool = False
 ) -> Parsed:
     layout, others = layout_of(path, request, table, FACTS.given(relation))
+    layout = sifted(path, layout, request)
     whole = partial(_parse_whole, request=request, spreadsheet_safe=spreadsheet_safe)
     read = _parse_stream if _is_large(path, request) and not spreadsheet_safe else whole
     parsed = read(path, layout, relation)
     if parsed.rows == 0:
-        raise DataError("a header and no facts", source=str(path), hint="Check how the file was made.")
+        what = "no facts: every row is bad" if layout.left_out else "a header and no facts"
+        raise DataError(what, source=str(path), hint="Check how the file was made.")
     if layout.decimal_comma and parsed.source is not None:
         refuse_decimal_commas(parsed.weight, parsed.source, parsed.where)
     return replace(parsed, ignored_columns=tuple(others.values()))
@@ -282,8 +302,22 @@ def _encode_blocks(path: Path, layout: Layout, one: str | None) -> Parsed:
     )
 
 
+def _opened(path: Path, layout: Layout) -> Any:
+    return open_lines(path) if layout.left_out is None else layout.left_out.open(path)
+
+
+def _out_of_quotes(table: Any, layout: Layout) -> Any:
+    """Return numbers that were read as text, because some of them are in quotation marks."""
+    for at, field in enumerate(layout.fields):
+        if field.kind == "number":
+            bare = pc.replace_substring_regex(table.column(at), '^[ \t]*"?[ \t]*(.*?)[ \t]*"?[ \t]*$', r"\1")
+            table = table.set_column(at, field.name, bare.cast(pa.float64()))
+    return table
+
+
 def _parser(layout: Layout) -> dict[str, Any]:
-    types = {str(field.position): _ARROW_TYPES[field.kind] for field in layout.fields}
+    known = _ARROW_TYPES | ({"number": pa.string()} if layout.numbers_in_quotes else {})
+    types = {str(field.position): known[field.kind] for field in layout.fields}
     return {
         "read_options": pyarrow.csv.ReadOptions(
             column_names=[str(position) for position in range(layout.width)],
@@ -299,12 +333,22 @@ def _parser(layout: Layout) -> dict[str, Any]:
     }
 
 
+class _NumbersInQuotes(Exception):  # noqa: N818 — it is no error
+    """Nothing is wrong with a file without quoting but that numbers may be in quotation marks."""
+
+
 @contextmanager
 def _diagnosed(path: Path, layout: Layout) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowInvalid, OSError, TooLongError) as error:
         diagnose(path, layout)
+        if (
+            not layout.quoted
+            and not layout.numbers_in_quotes
+            and any(field.kind == "number" for field in layout.fields)
+        ):
+            raise _NumbersInQuotes from None
         raise DataError(f"cannot be read: {error}", source=str(path), hint="Check the file's format.") from None
 
 

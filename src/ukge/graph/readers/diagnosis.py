@@ -14,15 +14,17 @@ from pathlib import Path
 import numpy as np
 
 from ukge.errors import DataError, Problem
-from ukge.graph.columns import CONFIDENCE_HINT, NAME_HINT, UTF8_HINT, Findings, Rows, as_number, confidence_problem
+from ukge.graph.columns import CONFIDENCE_HINT, NAME_HINT, UTF8_HINT, Rows, as_number, confidence_problem
 from ukge.graph.files import DAMAGED_HINT, LONGEST, TOO_LONG, TooLongError, damaged, open_text
-from ukge.graph.readers.layout import COMMA_HINT, HEADER_HINT, Field, Layout
+from ukge.graph.findings import Findings
+from ukge.graph.readers.layout import COMMA_HINT, HEADER_HINT, Field, Layout, percent_hint
+from ukge.graph.readers.left_out import LeftOut
 
 Record = tuple[int, list[str]]
 
 _INTEGER = re.compile(r"-?[0-9]+|0[xX][0-9a-fA-F]+")
 _ARROW_BLANKS = " \t"
-_QUOTE_HINT = "Look for a quotation mark that is never closed."
+QUOTE_HINT = "Look for a quotation mark that is never closed."
 _NOTHING = "(?!)"
 _LONGEST_ID = 1000  # digits; Python refuses to read numbers of very many
 _FINE_NUMBERS: dict[tuple[float | None, float | None], str] = {
@@ -33,19 +35,26 @@ _FINE_NUMBERS: dict[tuple[float | None, float | None], str] = {
 
 
 def records(
-    path: Path, delimiter: str, *, quoted: bool, fine: re.Pattern[str] | None = None, strict: bool = False
+    path: Path,
+    delimiter: str,
+    *,
+    quoted: bool,
+    fine: re.Pattern[str] | None = None,
+    strict: bool = False,
+    left_out: LeftOut | None = None,
 ) -> Iterator[Record]:
     """Yield each line that is not blank as (line number from 1, cells); a quoted record is numbered by its first line.
 
-    Lines without quoting that match `fine` are not worth splitting: they come without cells. Raises `DataError` where
-    compressed data is damaged, where a quoted field never ends (at the end of the file only if `strict`), and where a
-    line or a record is longer than any fact.
+    Lines without quoting that match `fine` are not worth splitting: they come without cells. Lines that are `left_out`
+    do not come at all. Raises `DataError` where compressed data is damaged, where a quoted field never ends (at the end
+    of the file only if `strict`), and where a line or a record is longer than any fact.
     """
     line = last = 0  # lines so far, and the last of them that is not blank
+    gone = left_out or LeftOut()
     try:
         if not quoted:
             with open_text(path) as text:
-                for line, row in enumerate(text, start=1):
+                for line, row in gone.of(text):
                     bare = row.rstrip("\n")
                     if bare:
                         last = line
@@ -54,37 +63,40 @@ def records(
                         raise TooLongError
             return
         with open_text(path, newline="") as text:
-            taken = _Taken(text)
-            rows = csv.reader(taken, delimiter=delimiter, strict=strict)
-            for cells in rows:
+            taken = _Taken(gone.of(text))
+            for cells in csv.reader(taken, delimiter=delimiter, strict=strict):
                 if cells:
-                    last = rows.line_num
-                    yield line + 1, cells
+                    last = taken.line
+                    yield taken.first, cells
                 elif line - last > LONGEST:
                     raise TooLongError
-                line, taken.length = rows.line_num, 0
+                line, taken.length = taken.line, 0
     except OSError as error:
         raise stopped(path, damaged(path, error), line or None, DAMAGED_HINT) from None
     except TooLongError:
-        hint = _QUOTE_HINT if quoted else "Check the file's format."
+        hint = QUOTE_HINT if quoted else "Check the file's format."
         raise stopped(path, TOO_LONG, line + 1, hint) from None
     except csv.Error as error:
-        raise stopped(path, f"no readable CSV: {error}", line + 1, _QUOTE_HINT) from None
+        raise stopped(path, f"no readable CSV: {error}", line + 1, QUOTE_HINT) from None
 
 
 class _Taken:
     """Lines for a CSV reader, which may make one record of any number of them."""
 
-    def __init__(self, lines: Iterator[str]) -> None:
+    def __init__(self, lines: Iterator[tuple[int, str]]) -> None:
         self._lines = lines
         self.length = 0
+        self.first = self.line = 0
+        """the lines where the record began and where it is now"""
 
     def __iter__(self) -> Iterator[str]:
-        for line in self._lines:
-            self.length += len(line)
+        for number, text in self._lines:
+            self.line = number
+            self.first = self.first if self.length else number
+            self.length += len(text)
             if self.length > LONGEST:
                 raise TooLongError
-            yield line
+            yield text
 
 
 def printable(message: str, width: int = 200) -> str:
@@ -131,34 +143,47 @@ def diagnose(path: Path, layout: Layout) -> None:
     """Raise `DataError` with the first offenders and their count, if there are any."""
     found = Findings(str(path))
     checked = 0
-    for line, cells in data_records(path, layout, _fine_lines(layout)):
+    for line, cells in data_records(path, layout, fine_lines(layout)):
         checked += 1
         if cells:
-            _check_record(line, cells, layout, found)
+            check_record(line, cells, layout, found)
     found.stop(checked)
 
 
 def data_records(path: Path, layout: Layout, fine: re.Pattern[str] | None = None) -> Iterator[Record]:
     """Yield the records after the header; those that match `fine` come without cells."""
-    for line, cells in records(path, layout.delimiter, quoted=layout.quoted, fine=fine):
+    told = records(path, layout.delimiter, quoted=layout.quoted, fine=fine, left_out=layout.left_out)
+    for line, cells in told:
         if line > layout.header_lines:
             yield line, cells
 
 
+class LinesOf:
+    """Tells the lines of data rows, which count from 0 and ascend from one question to the next."""
+
+    def __init__(self, path: Path, layout: Layout) -> None:
+        self._records = enumerate(data_records(path, layout))
+        self._row, self._line = -1, 0
+
+    def __call__(self, rows: Rows) -> list[int]:
+        """Return the line of each row."""
+        return [self._of(row) for row in rows.tolist()]
+
+    def _of(self, row: int) -> int:
+        while self._row < row:
+            self._row, (self._line, _) = next(self._records)
+        return self._line
+
+
 def lines_of(path: Path, layout: Layout, rows: Rows) -> Sequence[int]:
-    """Return the line of each data row (rows count from 0 and ascend)."""
-    wanted = set(rows.tolist())
-    last = max(wanted, default=-1)
-    found = {}
-    for row, (line, _) in enumerate(data_records(path, layout)):
-        if row > last:
-            break
-        if row in wanted:
-            found[row] = line
-    return [found[row] for row in rows.tolist()]
+    """Return the line of each data row (rows count from 0)."""
+    order = np.argsort(rows, kind="stable")
+    lines = np.zeros(len(rows), np.int64)
+    lines[order] = LinesOf(path, layout)(rows[order])
+    return lines.tolist()
 
 
-def _fine_lines(layout: Layout) -> re.Pattern[str]:
+def fine_lines(layout: Layout) -> re.Pattern[str]:
     """Return what only faultless lines match, so that few are left to be looked at closely."""
     between = re.escape(layout.delimiter)
     text = f"[^{between}\udc80-\udcff]*"
@@ -173,7 +198,8 @@ def _fine_lines(layout: Layout) -> re.Pattern[str]:
     return re.compile(between.join(columns))
 
 
-def _check_record(line: int, cells: list[str], layout: Layout, found: Findings) -> None:
+def check_record(line: int, cells: list[str], layout: Layout, found: Findings) -> None:
+    """Tell what is wrong with a record."""
     fits = len(cells) == layout.width
     if not_utf8([cells[field.position] for field in layout.fields] if fits else cells):
         found.add("not UTF-8 text", line, None, raw_text(cells, layout.delimiter), UTF8_HINT)
@@ -184,8 +210,8 @@ def _check_record(line: int, cells: list[str], layout: Layout, found: Findings) 
         what = f"{len(cells)} column{'s' if len(cells) != 1 else ''} instead of {layout.width}"
         hint = layout.hint or f"Every line must have {layout.width} columns like the first."
         if layout.quoted and any("\n" in cell for cell in cells):
-            hint = _QUOTE_HINT
-        found.add(what, line, None, layout.delimiter.join(cells), hint)
+            hint = QUOTE_HINT
+        found.add(what, line, None, layout.delimiter.join(cells), hint, kind="wrong number of columns")
 
 
 def _check_cell(line: int, field: Field, cell: str, layout: Layout, found: Findings) -> None:
@@ -213,6 +239,8 @@ def _check_id(line: int, field: Field, cell: str, found: Findings) -> None:
 
 def _check_number(line: int, field: Field, cell: str, layout: Layout, found: Findings) -> None:
     text = cell.strip(_ARROW_BLANKS)
+    if not layout.quoted and text[:1] == text[-1:] == '"' and as_number(text[1:-1].strip(_ARROW_BLANKS)) is not None:
+        text = text[1:-1].strip(_ARROW_BLANKS)
     if not text:
         found.add(f"{field.name} is empty", line, field.label, cell, CONFIDENCE_HINT)
         return
@@ -221,6 +249,7 @@ def _check_number(line: int, field: Field, cell: str, layout: Layout, found: Fin
         first = line == layout.header_lines + 1 and layout.header_lines == 0
         hints = [HEADER_HINT] if first else []
         hints += [COMMA_HINT] if as_number(text.replace(",", ".", 1)) is not None else []
+        hints += percent_hint(text)
         found.add(f"{field.name} is not a number", line, field.label, cell, *hints, CONFIDENCE_HINT)
         return
     low = -np.inf if field.low is None else field.low

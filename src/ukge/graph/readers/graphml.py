@@ -6,16 +6,17 @@ holds elements, data said twice, and text outside of data are errors.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from ukge.graph.columns import Findings, Where, as_number, names_column
+from ukge.graph.columns import Where, as_number, names_column
 from ukge.graph.files import DAMAGED_HINT, damaged, open_bytes
 from ukge.graph.formats import Format, readers
-from ukge.graph.readers.layout import FACTS, RECOGNISED, ColumnMap, edge_attributes
+from ukge.graph.readers.layout import FACTS, RECOGNISED, ColumnMap, edge_attributes, percent_hint
 from ukge.graph.readers.parsed import Parsed, Request
 from ukge.graph.readers.xml import XmlFeed
 
@@ -28,7 +29,7 @@ _HINT = (
 
 def read_graphml(
     path: Path,
-    request: Request,  # noqa: ARG001  (one signature for all)
+    request: Request,
     *,
     columns: ColumnMap | None = None,
     relation: str | None = None,
@@ -39,14 +40,13 @@ def read_graphml(
     `columns` names the edge attributes that hold relation, confidence and source; with `relation`, all facts have that
     one. The name of an entity is the id of its node, or the node attribute called `name`.
     """
-    document = _Document(path, columns, relation, name)
+    document = _Document(path, request, columns, relation, name)
     try:
         with open_bytes(path) as stream:
             document.feed.read(stream)
     except OSError as error:
-        document.found.add(damaged(path, error), document.feed.line, None, None, DAMAGED_HINT)
+        document.found.give_up(damaged(path, error), document.feed.line, DAMAGED_HINT, document.feed.line)
     document.refuse_unknown_nodes()
-    document.found.stop(document.feed.line)
     return document.parsed()
 
 
@@ -59,6 +59,7 @@ class _Element:
     line: int
     data: dict[str, str | None] = field(default_factory=dict)
     """text by key; None for data that holds elements, as drawings do"""
+    faulty: bool = False
 
 
 class _Edge(NamedTuple):
@@ -73,8 +74,10 @@ class _Edge(NamedTuple):
 class _Document:
     """The facts of a GraphML document, gathered while it streams by."""
 
-    def __init__(self, path: Path, columns: ColumnMap | None, relation: str | None, name: str | None) -> None:
-        self.found = Findings(str(path))
+    def __init__(
+        self, path: Path, request: Request, columns: ColumnMap | None, relation: str | None, name: str | None
+    ) -> None:
+        self.found = request.findings(str(path))
         self.feed = XmlFeed(path, self._start, self._end, self._characters, namespaces=True)
         self._needed = tuple(role for role in ("relation", "confidence") if role in FACTS.given(relation).needed)
         self._relation = relation
@@ -91,6 +94,7 @@ class _Document:
 
     def parsed(self) -> Parsed:
         """Return what was found."""
+        self.found.checked = self.feed.line
         at = np.array([edge.line for edge in self._edges], np.int64)
         has_source = "source" in self._edge_attributes()
         return Parsed(
@@ -101,16 +105,24 @@ class _Document:
             source=[edge.source for edge in self._edges] if has_source else None,
             where=Where(self.found.source, "line", lambda rows: at[rows].tolist()),
             rows=len(self._edges),
+            found=self.found,
             ignored_columns=tuple(self._ignored),
         )
 
     def refuse_unknown_nodes(self) -> None:
         """Note edges to nodes that have no name, if names are asked for."""
-        for edge in self._edges if self._name is not None else ():
-            for node in (edge.head, edge.tail):
-                if node not in self._names:
-                    hint = f"Every node needs the attribute {self._name!r}."
-                    self.found.add("edge to a node that has no name", edge.line, None, node, hint)
+        if self._name is None:
+            return
+        kept = []
+        for edge in self._edges:
+            nameless = [node for node in (edge.head, edge.tail) if node not in self._names]
+            self.found.row = f"{edge.head} → {edge.tail}"
+            for node in nameless:
+                hint = f"Every node needs the attribute {self._name!r}."
+                self.found.add("edge to a node that has no name", edge.line, None, node, hint)
+            if not nameless:
+                kept.append(edge)
+        self._edges = kept
 
     def _edge_attributes(self) -> dict[str, str]:
         """Return the key id of each role: as `columns` says, else by recognised name."""
@@ -170,10 +182,10 @@ class _Document:
         key = said.get("id", "")
         domain, attribute = said.get("for", "all"), said.get("attr.name", key)
         if key in self._keys:
-            self._complain("key is declared twice", element, key, "Declare every key once.")
+            self._refuse("key is declared twice", element, key, "Declare every key once.")
         for other, (where, name) in self._keys.items():
             if name == attribute and other != key and ("all" in (where, domain) or where == domain):
-                self._complain("two keys have one name", element, attribute, "Give every attribute a name of its own.")
+                self._refuse("two keys have one name", element, attribute, "Give every attribute a name of its own.")
         self._keys[key] = (domain, attribute)
 
     def _take(self, element: _Element, text: str | None) -> None:
@@ -186,14 +198,14 @@ class _Document:
         key = element.attributes.get("key")
         if key is None or key not in self._keys:
             hint = "Declare it in a <key> of edges."
-            self._complain("data of a key that is not declared", element, key, hint)
+            self._complain("data of a key that is not declared", element, key, hint, owner)
         elif key in owner.data:
-            self._complain("data is given twice", element, self._keys[key][1], "Say every value once.")
+            self._complain("data is given twice", element, self._keys[key][1], "Say every value once.", owner)
         else:
             owner.data[key] = text
 
     def _node(self, element: _Element) -> None:
-        if self._name is None:
+        if self._name is None or element.faulty:
             return
         key = next((key for key, (_, attribute) in self._keys.items() if attribute == self._name), None)
         node = element.attributes.get("id", "")
@@ -208,6 +220,8 @@ class _Document:
 
     def _edge(self, element: _Element) -> None:
         attributes = element.attributes
+        if element.faulty:
+            return
         graph = next((other for other in reversed(self._open) if other.tag == "graph"), None)
         default = graph.attributes.get("edgedefault", "directed") if graph else "directed"
         if attributes.get("directed", str(default == "directed").lower()) != "true":
@@ -229,13 +243,27 @@ class _Document:
             return
         confidence = as_number(str(values["confidence"]).strip())
         if confidence is None:
-            self._complain("confidence is not a number", element, values["confidence"], _HINT)
+            hints = [_HINT, *percent_hint(str(values["confidence"]).strip())]
+            self._complain("confidence is not a number", element, values["confidence"], " ".join(hints))
             return
         relation = str(values["relation"]) if self._relation is None else self._relation
         head, tail = attributes["source"], attributes["target"]
         self._edges.append(_Edge(head, tail, relation, confidence, values.get("source"), element.line))
 
-    def _complain(self, what: str, element: _Element, value: str | None, hint: str) -> None:
+    def _refuse(self, what: str, element: _Element, value: str, hint: str) -> None:
+        """Tell of a fault that is none of a single edge, so that no edge could be trusted."""
+        if self.found.lenient:
+            self.found.give_up(f"{what} ({value})", element.line, hint)
+        self._complain(what, element, value, hint)
+
+    def _complain(
+        self, what: str, element: _Element, value: str | None, hint: str, owner: _Element | None = None
+    ) -> None:
+        owner = owner or element
+        owner.faulty = True
+        if self.found.lenient:
+            data = {self._keys[key][1]: text for key, text in owner.data.items() if key in self._keys}
+            self.found.row = json.dumps({**owner.attributes, **data}, ensure_ascii=False)
         self.found.add(what, element.line, None, value, hint)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import DataError
-from ukge.graph.columns import UTF8_HINT, Findings, Where, as_number
+from ukge.graph.columns import UTF8_HINT, Where, as_number
 from ukge.graph.fact import TRIPLE
 from ukge.graph.files import DAMAGED_HINT, LONGEST, TOO_LONG, TooLongError, damaged, open_text
 from ukge.graph.formats import Format, readers
 from ukge.graph.readers.diagnosis import not_utf8, raw_text
-from ukge.graph.readers.layout import COLUMNS_HINT, FACTS, ColumnMap, Roles, assign_roles
+from ukge.graph.readers.layout import COLUMNS_HINT, FACTS, ColumnMap, Roles, assign_roles, percent_hint
 from ukge.graph.readers.parsed import Parsed, Request, one_relation
 
 _JSON_HINT = (
@@ -42,13 +42,14 @@ def read_jsonl(
         weight=facts.numbers("confidence"),
         source=facts.values["source"] if facts.has_source else None,
         where=facts.where,
-        rows=facts.rows,
+        rows=len(lines),
+        found=facts.found,
         ignored_columns=tuple(map(str, facts.others)),
     )
 
 
 def read_lines(path: Path, request: Request, columns: ColumnMap | None, wanted: Roles) -> JsonFacts:
-    """Read the lines of a file; whatever is wrong with them is a `DataError`."""
+    """Read the lines of a file; its findings tell of those that are left out."""
     facts = JsonFacts(path, request, columns, wanted)
     line = last = 0
     try:
@@ -60,10 +61,10 @@ def read_lines(path: Path, request: Request, columns: ColumnMap | None, wanted: 
                 elif line - last > LONGEST:
                     raise TooLongError
     except OSError as error:
-        facts.found.add(damaged(path, error), line or None, None, None, DAMAGED_HINT)
+        facts.found.give_up(damaged(path, error), line or None, DAMAGED_HINT, facts.rows)
     except TooLongError:
-        facts.found.add(TOO_LONG, line + 1, None, None, _JSON_HINT)
-    facts.found.stop(facts.rows)
+        facts.found.give_up(TOO_LONG, line + 1, _JSON_HINT, facts.rows)
+    facts.found.checked = facts.rows
     return facts
 
 
@@ -71,7 +72,7 @@ class JsonFacts:
     """Facts taken line by line, by role, their other keys with the values of each line, and what was wrong."""
 
     def __init__(self, path: Path, request: Request, columns: ColumnMap | None, wanted: Roles) -> None:
-        self.found = Findings(str(path))
+        self.found = request.findings(str(path))
         self.rows = 0
         self.values: dict[str, list[Any]] = {role: [] for role in wanted.all}
         self.others: dict[str | int, dict[int, Any]] = {}
@@ -101,14 +102,16 @@ class JsonFacts:
     def take(self, line: int, row: str) -> None:
         """Take a line."""
         self.rows += 1
+        self.found.row = row.strip()
         if not_utf8([row]):
             self.found.add("not UTF-8 text", line, None, raw_text([row.rstrip("\n")], ""), UTF8_HINT)
             return
         try:
             value = json.loads(row, object_pairs_hook=once)
         except (ValueError, RecursionError) as error:  # of numbers with thousands of digits, too
-            self.found.add(f"is not JSON: {error}", line, None, row.strip(), _JSON_HINT)
+            self.found.add(f"is not JSON: {error}", line, None, row.strip(), _JSON_HINT, kind="is not JSON")
             return
+        before = self.found.count
         if isinstance(value, dict):
             fact = self._of_object(line, value)
         elif isinstance(value, list):
@@ -116,7 +119,14 @@ class JsonFacts:
         else:
             self.found.add("is neither an object nor an array", line, None, row.strip(), _JSON_HINT)
             return
-        if fact is not None and self._fits(line, fact):
+        if fact is None:
+            return
+        self._check(line, fact)
+        others = list(self._others(line, value))
+        if self.found.count == before:
+            for key, each in others:
+                self.others.setdefault(key, {})[len(self.lines)] = each
+            self.has_source = self.has_source or "source" in fact
             self.lines.append(line)
             for role in self._wanted.all:
                 self.values[role].append(fact.get(role))
@@ -147,15 +157,13 @@ class JsonFacts:
             self.found.add(f"key {key!r} is missing", line, key, None, _JSON_HINT)
         if missing:
             return None
-        self._keep(line, (key_value for key_value in value.items() if key_value[0] not in keys.values()))
-        self.has_source = self.has_source or keys.get("source") in value
         return {role: value.get(key) for role, key in keys.items()}
 
     def _of_array(self, line: int, value: list[Any]) -> dict[str, Any] | None:
         length = len(value)
         if not self._columns and not self._wanted.fit(length):
             what = f"array of {length} values instead of {self._wanted.widths}"
-            self.found.add(what, line, None, json.dumps(value), _JSON_HINT)
+            self.found.add(what, line, None, json.dumps(value), _JSON_HINT, kind="array of the wrong length")
             return None
         if length not in self._places:
             try:
@@ -165,20 +173,21 @@ class JsonFacts:
             except DataError as error:
                 self.found.add(error.what, line, None, json.dumps(value), _JSON_HINT)
                 return None
-        places = self._places[length]
-        self._keep(line, ((at, each) for at, each in enumerate(value) if at not in places.values()))
-        self.has_source = self.has_source or "source" in places
-        return {role: value[at] for role, at in places.items()}
+        return {role: value[at] for role, at in self._places[length].items()}
 
-    def _keep(self, line: int, others: Iterable[tuple[str | int, Any]]) -> None:
-        for key, value in others:
-            text = json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else value
-            if any(isinstance(each, str) and not _is_text(each) for each in (key, text)):
-                self.found.add("value holds half a surrogate pair", line, ascii(key), json.dumps(value), UTF8_HINT)
-            self.others.setdefault(key, {})[len(self.lines)] = value
+    def _others(self, line: int, value: Any) -> Iterator[tuple[str | int, Any]]:
+        """Yield what a line holds beside its fact, by key or by place."""
+        named = isinstance(value, dict)
+        taken = (self._keys or {}).values() if named else self._places[len(value)].values()
+        for key, each in value.items() if named else enumerate(value):
+            if key in taken:
+                continue
+            text = json.dumps(each, ensure_ascii=False) if isinstance(each, (dict, list)) else each
+            if any(isinstance(part, str) and not _is_text(part) for part in (key, text)):
+                self.found.add("value holds half a surrogate pair", line, ascii(key), json.dumps(each), UTF8_HINT)
+            yield key, each
 
-    def _fits(self, line: int, fact: dict[str, Any]) -> bool:
-        before = self.found.count
+    def _check(self, line: int, fact: dict[str, Any]) -> None:
         for role in TRIPLE:
             if role in fact:
                 fact[role] = self._name_or_id(line, role, fact[role])
@@ -188,14 +197,14 @@ class JsonFacts:
         source = fact.get("source")
         if source is not None and not (isinstance(source, str) and _is_text(source)):
             self.found.add("source is not text", line, "source", json.dumps(source), _TEXT_HINT)
-        return self.found.count == before
 
     def _number(self, line: int, role: str, value: Any) -> float:
         number = as_number(value.strip()) if isinstance(value, str) else None
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             number = float(value) if isinstance(value, float) or abs(value) < _HUGE else None
         if number is None:
-            self.found.add(f"{role} is not a number", line, role, json.dumps(value), _TEXT_HINT)
+            hints = percent_hint(value) if isinstance(value, str) else []
+            self.found.add(f"{role} is not a number", line, role, json.dumps(value), _TEXT_HINT, *hints)
         return number or 0.0
 
     def _name_or_id(self, line: int, role: str, value: Any) -> Any:

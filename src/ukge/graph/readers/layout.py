@@ -9,6 +9,7 @@ from typing import Literal
 from ukge.errors import ConfigError, DataError
 from ukge.graph.columns import as_number
 from ukge.graph.fact import REQUIRED
+from ukge.graph.readers.left_out import LeftOut
 from ukge.graph.vocabulary import Vocabulary
 
 Kind = Literal["name", "id", "number", "text"]
@@ -29,6 +30,7 @@ COLUMNS_HINT = (
     "Say which column is which, by header name or position from 0: ‹columns={'head': 0, 'confidence': 'score'}›. "
     "A table without relations needs one for all its facts: ‹relation=NAME›."
 )
+PERCENT_HINT = "Confidences are shares of one: write 0.9 for 90 %."
 COMMA_HINT = "Numbers have a decimal point: write 0.85, not 0,85."
 HEADER_HINT = "If line 1 is a header, say so: ‹header=True›."
 
@@ -99,6 +101,15 @@ class Layout:
     hint: str = ""
     decimal_comma: bool = False
     """whether the first line would be a fact with a decimal comma if no column were the source"""
+    left_out: LeftOut | None = None
+    """lines that no fact can be read from"""
+    numbers_in_quotes: bool = False
+    """whether some numbers are in quotation marks, in a file that has no quoting"""
+
+
+def percent_hint(text: str) -> list[str]:
+    """Return what to do about a text that is no number, if it is a percentage."""
+    return [PERCENT_HINT] if text.endswith("%") and as_number(text[:-1].strip()) is not None else []
 
 
 def recognise(header: Sequence[str]) -> dict[str, int]:

@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from ukge.errors import ConfigError, DataError
-from ukge.graph.columns import UTF8_HINT, Findings, Where, is_unicode, refuse_rows, single
+from ukge.graph.columns import UTF8_HINT, Where, is_unicode, refuse_rows, single
 from ukge.graph.files import DAMAGED_HINT, TOO_LONG, TooLongError, check_file, damaged, extension_of, open_text
+from ukge.graph.findings import Findings
 from ukge.graph.nodes import ALIASES, COLUMNS, DESCRIPTION, ID, LABEL, TYPES, Nodes
 from ukge.graph.readers.diagnosis import not_utf8, raw_text, records
 from ukge.graph.readers.frames import arrow_table, checked, is_pandas_frame, is_text, opened_parquet

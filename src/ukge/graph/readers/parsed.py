@@ -11,8 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ukge.errors import DataError, as_written
+from ukge.graph.bad_rows import Aside, BadRows
 from ukge.graph.columns import Where, check_confidence, encode_column_names, fact_table, names_column, refuse_rows
+from ukge.graph.findings import Findings
 from ukge.graph.nodes import Nodes
+from ukge.graph.readers.faults import without_faults
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
 
@@ -24,8 +27,9 @@ Scaling = Callable[[Weights], Weights]
 class ReadReport:
     """What a reader did with its source: `rows` were read, `skipped` says which of them are no facts, and why.
 
-    `rows` is `facts` and all skipped rows together, unless a row stands for several facts. Of `nodes` entities
-    something is known beside their facts; `nodes_apart` more have node data, but no facts.
+    `rows` is `facts`, all skipped and all bad rows together, unless a row stands for several facts; of the bad ones
+    `aside` tells. Of `nodes` entities something is known beside their facts; `nodes_apart` more have node data, but no
+    facts.
     """
 
     source: str
@@ -36,19 +40,28 @@ class ReadReport:
     ignored_columns: tuple[str, ...] = ()
     nodes: int = 0
     nodes_apart: int = 0
+    aside: Aside = field(default_factory=Aside, compare=False)
 
 
 @dataclass(frozen=True)
 class Request:
-    """What every reader is told: columns hold ids of the given vocabularies, and weights that a scale will change."""
+    """What every reader is told: columns hold ids of the given vocabularies, and weights that a scale will change.
+
+    Rows that are no facts are put into `bad_rows`; without, they are an error.
+    """
 
     entities: Vocabulary | None = None
     relations: Vocabulary | None = None
     scale: Scaling | None = None
+    bad_rows: BadRows | None = None
 
     def of(self, role: str) -> Vocabulary | None:
         """Return the vocabulary whose ids the column of this role holds, or None if it holds names."""
         return {"head": self.entities, "tail": self.entities, "relation": self.relations}.get(role)
+
+    def findings(self, source: str | None, place: str = "line") -> Findings:
+        """Return what a reader tells of faults in its source; it leaves out every row that it tells of."""
+        return Findings(source, place, self.bad_rows)
 
 
 def as_scaling(scale: Scaling | str | None) -> Scaling | None:
@@ -73,7 +86,10 @@ class Parsed:
     """Raw facts: columns of names (or ids), weights as they stand in the source, and where each row came from.
 
     Columns of large files arrive as ids already, with the `vocabularies` of entities and relations. `diagnose` goes
-    through the source once more, carefully, and raises what it finds; it is called when a check fails.
+    through the source once more, carefully, and raises what it finds; it is called when a check fails. `found` is what
+    the reader found wrong with rows that it left out; `rows` are the others and those that it skipped.
+
+    Readers need not look at what every graph needs: confidences in [0, 1], names that are not empty, ids that exist.
     """
 
     head: Any
@@ -87,18 +103,31 @@ class Parsed:
     ignored_columns: tuple[str, ...] = ()
     vocabularies: tuple[Vocabulary, Vocabulary] | None = None
     diagnose: Callable[[], None] | None = None
+    found: Findings | None = None
     nodes: Nodes | None = None
     """what the source says of entities beside their facts, by name"""
 
     def graph(self, request: Request) -> UncertainGraph:
-        """Return the checked graph, or raise `DataError` saying exactly where what is wrong."""
+        """Return the checked graph; what is wrong is a `DataError` saying exactly where, or put aside."""
+        found = self.found or request.findings(self.where.source, self.where.place)
+        sound = without_faults(self, request, found) if found.lenient or found.count else self
+        found.stop(found.checked or self.rows)
+        if found.rows and len(sound.weight) == 0:
+            raise found.error(found.checked or self.rows)
         try:
-            graph = self._graph(request)
-            return graph if self.nodes is None else graph.with_nodes(self.nodes)
+            graph = sound._graph(request)
         except DataError:
+            if found.lenient:
+                raise
             if self.diagnose is not None:
                 self.diagnose()
+            without_faults(self, request, found)
+            if len(found.kinds) > 1:  # the error tells of the first kind alone
+                found.stop(found.checked or self.rows)
             raise
+        if sound is not self and sound.vocabularies is not None:
+            graph = graph.compact()
+        return graph if self.nodes is None else graph.with_nodes(self.nodes)
 
     def _graph(self, request: Request) -> UncertainGraph:
         if len(self.weight) == 0:

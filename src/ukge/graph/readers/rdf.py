@@ -19,11 +19,13 @@ from typing import Any
 import numpy as np
 
 from ukge.errors import ConfigError, DataError
-from ukge.graph.columns import Findings, Where, as_number
+from ukge.graph.columns import Where, as_number
 from ukge.graph.files import DAMAGED_HINT, LONGEST, damaged, extension_of, open_bytes
+from ukge.graph.findings import Findings
 from ukge.graph.formats import Format, readers
 from ukge.graph.iris import BASE, RDF, SOURCE, holds_confidence, name_of, pyoxigraph
 from ukge.graph.readers.diagnosis import printable, stopped
+from ukge.graph.readers.layout import percent_hint
 from ukge.graph.readers.parsed import Parsed, Request
 from ukge.graph.readers.xml import GuardedXml
 
@@ -53,7 +55,7 @@ _ABOUT = "statements about facts other than their confidence and source"
 
 def read_rdf(
     path: Path,
-    request: Request,  # noqa: ARG001  (one signature for all)
+    request: Request,
     *,
     confidence_predicate: str | None = None,
     source_predicate: str = SOURCE,
@@ -69,7 +71,8 @@ def read_rdf(
     extension.
     """
     library = pyoxigraph()
-    statements = _Statements(str(path), library, confidence_predicate, source_predicate, base)
+    found = request.findings(str(path), "statement")
+    statements = _Statements(found, library, confidence_predicate, source_predicate, base)
     known = _syntax(library, path, syntax)
     stream: Any = open_bytes(path)
     is_xml, is_json = known == library.RdfFormat.RDF_XML, known == library.RdfFormat.JSON_LD
@@ -140,8 +143,9 @@ class _Reified:
 class _Statements:
     """Statements gathered one by one: reified ones, what is said of them, and plain ones."""
 
-    def __init__(self, path: str, library: Any, confidence: str | None, source: str, base: str) -> None:
-        self.found = Findings(path, "statement")
+    def __init__(self, found: Findings, library: Any, confidence: str | None, source: str, base: str) -> None:
+        self.found = found
+        self._faulty: set[Any] = set()
         self.count = 0
         self._triple = library.Triple
         self._literal = library.Literal
@@ -165,20 +169,20 @@ class _Statements:
             part = target.value if place == 1 and isinstance(target, self._named) else target
             if reified.parts[place] not in (None, part):
                 name = ("subject", "predicate", "object")[place]
-                self._complain(f"is a second {name} of one statement", self.count, part)
+                self._complain(f"is a second {name} of one statement", self.count, part, subject)
             reified.parts[place] = part
         elif self._holds_confidence(predicate):
             self._take_confidence(subject, target)
         elif predicate == self._source:
             source = str(target) if isinstance(target, self._triple) else target.value
             if self._sources.setdefault(subject, source) != source:
-                self._complain("is a second source of one statement", self.count, target)
+                self._complain("is a second source of one statement", self.count, target, subject)
         else:
             self._plain.setdefault((subject, predicate, target), self.count)
 
     def parsed(self, default: float | None) -> Parsed:
         facts = self._facts(default)
-        self.found.stop(self.count)
+        self.found.checked = self.count
         facts.sort(key=lambda fact: fact[0])
         places = np.array([fact[0] for fact in facts], np.int64)
         about = sum(subject in self._reified for subject, predicate, _ in self._plain if predicate != f"{RDF}type")
@@ -191,6 +195,7 @@ class _Statements:
             source=sources if self._sources else None,
             where=Where(self.found.source, "statement", lambda rows: places[rows].tolist()),
             rows=len(facts) + about,
+            found=self.found,
             skipped={_ABOUT: about} if about else {},
         )
 
@@ -202,6 +207,8 @@ class _Statements:
                 self._complain("lacks a subject, predicate or object", reified.at, subject)
                 continue
             said.add(tuple(reified.parts))
+            if subject in self._faulty:
+                continue
             _, confidence = self._confidences.get(subject, (0, default))
             if confidence is None:
                 self._complain("has no confidence", reified.at, self._shown(reified.parts))
@@ -222,7 +229,7 @@ class _Statements:
     def _reify(self, subject: Any, parts: list[Any]) -> None:
         reified = self._reified.setdefault(subject, _Reified(self.count, parts))
         if reified.parts != parts:
-            self._complain("is a second statement of one reifier", self.count, self._shown(parts))
+            self._complain("is a second statement of one reifier", self.count, self._shown(parts), subject)
 
     def _holds_confidence(self, predicate: str) -> bool:
         if self._confidence is not None:
@@ -232,15 +239,19 @@ class _Statements:
     def _take_confidence(self, subject: Any, target: Any) -> None:
         value = as_number(target.value.strip()) if isinstance(target, self._literal) else None
         if value is None:
-            self._complain("confidence is not a number", self.count, target)
-            self._confidences[subject] = (self.count, 0.0)
+            hints = percent_hint(target.value.strip()) if isinstance(target, self._literal) else []
+            self._complain("confidence is not a number", self.count, target, subject, *hints)
         elif subject in self._confidences and self._confidences[subject][1] != value:
-            self._complain("is a second confidence of one statement", self.count, target)
+            self._complain("is a second confidence of one statement", self.count, target, subject)
         else:
             self._confidences[subject] = (self.count, value)
 
-    def _complain(self, what: str, at: int, value: Any) -> None:
-        self.found.add(what, at, None, str(value), _HINT)
+    def _complain(self, what: str, at: int, value: Any, subject: Any = None, *hints: str) -> None:
+        """Tell of a fault; what is said of its `subject` makes no fact."""
+        self._faulty.add(subject)
+        reified = self._reified.get(subject)
+        self.found.row = self._shown(reified.parts) if reified is not None else str(value)
+        self.found.add(what, at, None, str(value), _HINT, *hints)
 
     def _name(self, term: Any) -> str:
         if term not in self._names:

@@ -17,16 +17,20 @@ import pyarrow as pa
 
 from ukge.errors import DataError
 from ukge.graph.arrow import from_names
+from ukge.graph.bad_rows import Aside, as_bad_rows, putting_aside
 from ukge.graph.columns import Where, check_confidence, check_names, single
 from ukge.graph.fact import TRIPLE
 from ukge.graph.files import check_file
+from ukge.graph.findings import Findings
 from ukge.graph.formats import check_options, format_of_file, readers
 from ukge.graph.readers.delimited import Table, layout_of, parse_table, refuse_decimal_commas, where_in
 from ukge.graph.readers.diagnosis import diagnose
+from ukge.graph.readers.faults import chosen, sound_rows, where_of
 from ukge.graph.readers.frames import Columns, checked, opened_parquet
 from ukge.graph.readers.jsonl import read_lines
-from ukge.graph.readers.layout import ColumnMap, Field, Layout, Roles, assign_roles
-from ukge.graph.readers.parsed import Request, Scaling, as_scaling, scaled
+from ukge.graph.readers.layout import ColumnMap, Field, Roles, assign_roles
+from ukge.graph.readers.parsed import Parsed, Request, Scaling, as_scaling, scaled
+from ukge.graph.readers.sifting import sifted
 from ukge.graph.writers.tables import json_text
 
 NUMBERS: tuple[str, ...] = ("confidence", "label")
@@ -41,6 +45,8 @@ class Rows:
     others: Mapping[str, pa.Array]
     where: Where
     skipped: Mapping[str, int] = field(default_factory=dict)
+    found: Findings | None = None
+    aside: Aside = field(default_factory=Aside)
 
     def __len__(self) -> int:
         return len(self.names["head"])
@@ -63,34 +69,65 @@ def read_rows(
     name = format or format_of_file(path, options.get("delimiter"))
     if name not in _TABLES:
         return _of_graph(path, name, wanted, {**options, "scale": scale, "relation": relation})
+    bad = as_bad_rows(options.pop("bad_rows", None), options.pop("most_bad", None))
     reader = _TABLES[name]
     check_options(name, options, readers)
-    rows = reader(path, wanted.given(relation), **options)
-    return _checked(rows, relation, as_scaling(scale))
+    request = Request(scale=as_scaling(scale), bad_rows=bad)
+    with putting_aside(bad, str(path)) as aside:
+        rows = reader(path, request, wanted.given(relation), **options)
+        aside.rows = len(rows) + aside.bad
+        return replace(_checked(rows, relation, request), aside=aside)
 
 
-def _checked(rows: Rows, relation: str | None, scale: Scaling | None) -> Rows:
-    if len(rows) == 0:
-        raise DataError("holds no facts", source=rows.where.source, hint="Check that this is the right file.")
-    names = dict(rows.names)
-    for role, column in names.items():
-        check_names(column, role, where=rows.where)
+def _checked(rows: Rows, relation: str | None, request: Request) -> Rows:
+    found = rows.found or request.findings(rows.where.source, rows.where.place)
     if relation is not None:
-        names["relation"] = from_names([relation] * len(rows))
-    numbers = dict(rows.numbers)
-    if scale is not None and "confidence" in numbers:
-        numbers["confidence"] = scaled(numbers["confidence"], scale, rows.where)
-    for role, values in numbers.items():
-        check_confidence(values, where=rows.where, column=role)
-    return Rows({role: names[role] for role in TRIPLE}, numbers, rows.others, rows.where)
+        rows = replace(rows, names={**rows.names, "relation": from_names([relation] * len(rows))})
+    if found.lenient or found.count:
+        rows = _without_faults(rows, request, found)
+    found.stop(found.checked or len(rows))
+    if len(rows) == 0:
+        if found.count:
+            raise found.error(found.checked)
+        raise DataError("holds no facts", source=rows.where.source, hint="Check that this is the right file.")
+    try:
+        for role, column in rows.names.items():
+            check_names(column, role, where=rows.where)
+        numbers = dict(rows.numbers)
+        if request.scale is not None and "confidence" in numbers:
+            numbers["confidence"] = scaled(numbers["confidence"], request.scale, rows.where)
+        for role, values in numbers.items():
+            check_confidence(values, where=rows.where, column=role)
+    except DataError:
+        _without_faults(rows, request, found)
+        if len(found.kinds) > 1:  # the error tells of the first kind alone
+            found.stop(len(rows))
+        raise
+    return Rows({role: rows.names[role] for role in TRIPLE}, numbers, rows.others, rows.where)
 
 
-def _delimited(table: Table, path: Path, wanted: Roles, **told: Any) -> Rows:
+def _without_faults(rows: Rows, request: Request, found: Findings) -> Rows:
+    """Return the rows that are sound; all others are told."""
+    for role in (*(role for role in NUMBERS if role in rows.numbers), None):
+        weight = np.zeros(len(rows)) if role is None else rows.numbers[role]
+        parsed = Parsed(**rows.names, weight=weight, where=rows.where, rows=len(rows))
+        asked = request if role == "confidence" else replace(request, scale=None)
+        kept = sound_rows(parsed, asked, found, role or "confidence")
+        if not kept.all():
+            rows = Rows(
+                {name: chosen(column, kept) for name, column in rows.names.items()},
+                {name: chosen(column, kept) for name, column in rows.numbers.items()},
+                {name: chosen(column, kept) for name, column in rows.others.items()},
+                where_of(rows.where, kept),
+            )
+    return rows
+
+
+def _delimited(table: Table, path: Path, request: Request, wanted: Roles, **told: Any) -> Rows:
     table = replace(table, **{option: value for option, value in told.items() if value is not None})
-    request = Request(scale=lambda weights: weights)  # weights are checked when they are scaled
     layout, others = layout_of(path, request, table, wanted)
     kept = tuple(Field(f"other {at}", at, "text", name) for at, name in others.items())
-    whole = Layout(layout.delimiter, layout.quoted, layout.width, (*layout.fields, *kept), layout.header_lines)
+    whole = sifted(path, replace(layout, fields=(*layout.fields, *kept)), request)
     cells = parse_table(path, whole)
     try:
         columns = {role: single(cells, role) for role in wanted.all if role in cells.column_names}
@@ -109,8 +146,8 @@ def _delimited(table: Table, path: Path, wanted: Roles, **told: Any) -> Rows:
     return Rows(names, numbers, rest, where_in(path, whole))
 
 
-def _jsonl(path: Path, wanted: Roles, *, columns: ColumnMap | None = None) -> Rows:
-    facts = read_lines(path, Request(), columns, wanted)
+def _jsonl(path: Path, request: Request, wanted: Roles, *, columns: ColumnMap | None = None) -> Rows:
+    facts = read_lines(path, request, columns, wanted)
     names = {role: pa.array(facts.values[role], pa.large_string()) for role in TRIPLE if role in facts.values}
     given = [role for role in NUMBERS if any(x is not None for x in facts.values.get(role, ()))]
     count = len(facts.lines)
@@ -118,10 +155,11 @@ def _jsonl(path: Path, wanted: Roles, *, columns: ColumnMap | None = None) -> Ro
         (key if isinstance(key, str) else f"column_{key}", [values.get(row) for row in range(count)])
         for key, values in facts.others.items()
     )
-    return Rows(names, {role: facts.numbers(role) for role in given}, _distinct(others), facts.where)
+    numbers = {role: facts.numbers(role) for role in given}
+    return Rows(names, numbers, _distinct(others), facts.where, found=facts.found)
 
 
-def _parquet(path: Path, wanted: Roles, *, columns: ColumnMap | None = None) -> Rows:
+def _parquet(path: Path, request: Request, wanted: Roles, *, columns: ColumnMap | None = None) -> Rows:
     with opened_parquet(path) as file:
         table = checked(file.read())
     names, where = list(table.column_names), Where(str(path))
@@ -129,8 +167,17 @@ def _parquet(path: Path, wanted: Roles, *, columns: ColumnMap | None = None) -> 
     found = Columns({role: single(table, at) for role, at in roles.items()}, roles, names, where)
     texts = {role: found.texts(role).cast(pa.large_string()) for role in TRIPLE if role in roles}
     numbers = {role: found.numbers(role) for role in NUMBERS if role in roles}
-    others = ((name, single(table, at)) for at, name in enumerate(names) if at not in roles.values())
-    return Rows(texts, numbers, _distinct(others), where)
+    others = _distinct((name, single(table, at)) for at, name in enumerate(names) if at not in roles.values()).items()
+    told = request.findings(str(path), where.place)
+    kept, told.checked = ~found.tell(told), len(table)
+    columns = {name: chosen(column, kept) for name, column in others}
+    return Rows(
+        {role: chosen(column, kept) for role, column in texts.items()},
+        {role: chosen(column, kept) for role, column in numbers.items()},
+        columns,
+        where_of(where, kept),
+        found=told,
+    )
 
 
 def _of_graph(path: Path, name: str, wanted: Roles, options: dict[str, Any]) -> Rows:
@@ -143,7 +190,7 @@ def _of_graph(path: Path, name: str, wanted: Roles, options: dict[str, Any]) -> 
     facts = graph.facts()
     names = {role: single(facts, role).cast(pa.large_string()) for role in TRIPLE}
     numbers = {"confidence": graph.confidence.astype(np.float64)} if "confidence" in wanted.all else {}
-    return Rows(names, numbers, {}, Where(str(path)), report.skipped)
+    return Rows(names, numbers, {}, Where(str(path)), report.skipped, aside=report.aside)
 
 
 def _distinct(columns: Iterable[tuple[str, Any]]) -> dict[str, pa.Array]:

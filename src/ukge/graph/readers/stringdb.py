@@ -25,6 +25,7 @@ from ukge.graph.readers.delimited import parse_table, where_in
 from ukge.graph.readers.diagnosis import diagnose, first_record
 from ukge.graph.readers.layout import Field, Layout
 from ukge.graph.readers.parsed import Parsed, Request
+from ukge.graph.readers.sifting import sifted
 
 PRIOR = 0.041
 CHANNELS = ("neighborhood", "fusion", "cooccurrence", "coexpression", "experiments", "database", "textmining")
@@ -37,7 +38,7 @@ Scores = npt.NDArray[np.float64]
 
 def read_string(
     path: Path,
-    request: Request,  # noqa: ARG001  (one signature for all)
+    request: Request,
     *,
     channels: Sequence[str] | None = None,
     per_channel: bool = False,
@@ -49,7 +50,7 @@ def read_string(
     evidence in any of them are skipped and counted. With `per_channel` every channel is a relation of its own, named
     like the channel; otherwise all facts have the one given `relation`.
     """
-    layout = _layout(path)
+    layout = sifted(path, _layout(path), request)
     present = [field.name for field in layout.fields]
     wanted = _wanted(channels, per_channel, present, path)
     table = parse_table(path, layout)

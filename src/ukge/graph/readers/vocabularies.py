@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ukge.graph.columns import NAME_HINT, UTF8_HINT, Findings
+from ukge.graph.columns import NAME_HINT, UTF8_HINT
 from ukge.graph.files import check_file
+from ukge.graph.findings import Findings
 from ukge.graph.readers.diagnosis import not_utf8, raw_text, records
 from ukge.graph.vocabulary import Vocabulary
 

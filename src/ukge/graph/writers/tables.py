@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -68,28 +68,49 @@ def check_table_path(path: Path) -> None:
 
 def write_table(path: Path, table: pa.Table, *, spreadsheet_safe: bool = False) -> None:
     """Write a table in the format that the extension says; the file appears, or changes, only when it is whole."""
+    write_pieces(path, table.schema, table.to_batches(), spreadsheet_safe=spreadsheet_safe)
+
+
+def write_pieces(
+    path: Path, schema: pa.Schema, pieces: Iterable[pa.RecordBatch], *, spreadsheet_safe: bool = False
+) -> None:
+    """Write a table that need not be in memory as a whole, as `write_table` does."""
     check_table_path(path)
     extension = extension_of(path)
     with atomic_sink(path) as sink:
         if extension in PARQUET:
-            pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+            with pq.ParquetWriter(sink, schema, compression="zstd", write_page_checksum=True) as writer:
+                for piece in pieces:
+                    writer.write_batch(piece)
         elif extension in JSON_LINES:
-            for row in plain_rows(table):
+            for row in (row for piece in pieces for row in plain_rows(pa.table(piece))):
                 sink.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
         else:
-            text = table_text(table, DELIMITER[extension], str(path), spreadsheet_safe=spreadsheet_safe)
-            sink.write(text.encode())
+            delimiter = DELIMITER[extension]
+            sink.write(table_text(schema.empty_table(), delimiter, spreadsheet_safe=spreadsheet_safe).encode())
+            for piece in pieces:
+                text = table_text(pa.table(piece), delimiter, str(path), spreadsheet_safe=spreadsheet_safe, named=False)
+                sink.write(text.encode())
 
 
 def table_text(
-    table: pa.Table, delimiter: str = "\t", source: str | None = None, *, spreadsheet_safe: bool = False
+    table: pa.Table,
+    delimiter: str = "\t",
+    source: str | None = None,
+    *,
+    spreadsheet_safe: bool = False,
+    named: bool = True,
 ) -> str:
-    """Return a table as text with a line of column names; TSV has no quoting, so it cannot hold tabs and line ends."""
-    if len(table) == 0:
-        return delimiter.join(table.column_names) + "\n"
+    """Return a table as text, if `named` with a line of column names.
+
+    TSV has no quoting, so it cannot hold tabs and line ends.
+    """
+    if len(table) == 0 and not named:
+        return ""
     lines = []
     for at, name in enumerate(table.column_names):
-        cells = pa.concat_arrays([from_names([name]), _text(table[name])])
+        cells = _text(table[name])
+        cells = pa.concat_arrays([from_names([name]), cells]) if named else cells
         if spreadsheet_safe and not (pa.types.is_floating(table[name].type) or pa.types.is_integer(table[name].type)):
             cells = no_formula(cells)
         if delimiter != "\t":
