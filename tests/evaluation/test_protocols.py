@@ -69,6 +69,19 @@ def test_positives_counts_no_negative_link(dataset: Dataset, predictor: TablePre
     assert row.figure("links_filtered_both", "mr").value <= row.figure("links_raw_both", "mr").value
 
 
+def test_focus_asks_for_the_surest_and_the_least_sure_tenth(dataset: Dataset, predictor: TablePredictor) -> None:
+    tasks = prepare(dataset, "focus").tasks
+    surest, least = (task.facts.confidence for task in tasks if isinstance(task, LinkTask))
+    ordered = np.sort(dataset.test.confidence)
+    assert np.array_equal(np.sort(surest), ordered[-len(surest) :])
+    assert np.array_equal(np.sort(least), ordered[: len(least)])
+    assert len(surest) == len(least) == len(ordered) // 10
+    row = judged(dataset, predictor, "focus").row("mine")
+    whole = judged(dataset, predictor, "positives").row("mine").figure("links_filtered_both", "mrr").value
+    both = [row.figure(f"links_{which}_filtered_both", "mrr").value for which in ("surest", "least_sure")]
+    assert both[0] > whole > both[1]  # of a predictor that knows the confidences
+
+
 def test_clean_refuses_a_split_that_leaks(dataset: Dataset) -> None:
     with pytest.raises(DataError, match="needs a leak-safe split") as caught:
         prepare(dataset, "clean")

@@ -14,7 +14,7 @@ from ukge.cli import app
 from ukge.errors import ConfigError
 from ukge.graph.catalogue import BENCHMARKS
 from ukge.learning.train import EpochEvent
-from ukge.reproduction.cells import POSITIVE_MSE, WMR, published
+from ukge.reproduction.cells import POSITIVE_MSE, SUREST, WMR, published
 from ukge.reproduction.jobs import EVIDENCE, Job, estimates, planned
 from ukge.reproduction.page import page
 from ukge.reproduction.recipes import FIELD_MODELS, RANKING, Contestant, contestants, recipes_for, registered
@@ -67,7 +67,8 @@ def test_published_figures_of_the_other_protocols() -> None:
     known = published()
     assert known.value("nl27k", "passleaf-complex", WMR.metric, WMR.protocol) == 224
     assert known.value("ppi5k", "upgat", POSITIVE_MSE.metric, POSITIVE_MSE.protocol) == 0.0032
-    assert {*known.results["split"], *known.results["positives"]} <= set(FIELD_MODELS)
+    assert known.value("nl27k", "focuse", SUREST.known_as, SUREST.protocol) == 0.82
+    assert {*known.results["split"], *known.results["focus"], *known.results["positives"]} <= set(FIELD_MODELS)
 
 
 @pytest.mark.parametrize("graph", BENCHMARKS)

@@ -29,7 +29,7 @@ Protocol = Annotated[
     str,
     typer.Option(
         "--protocol",
-        help="paper, split, positives, clean or uncertainty; figures of different ones do not compare.",
+        help="paper, split, positives, focus, clean or uncertainty; figures of different ones do not compare.",
         metavar="NAME",
     ),
 ]

@@ -238,7 +238,7 @@ class ClassificationTask(SampledTask):
 class LinkTask(SampledTask):
     """Rank the true entity of each fact among all; filtered, the other known answers are left out.
 
-    `filtered` says, for the tables, of what.
+    `filtered` says, for the tables, of what; `which` is the name of a part of the test facts, and what it is.
     """
 
     kinds = (LinkMetrics,)
@@ -250,12 +250,14 @@ class LinkTask(SampledTask):
         ranked: Mapping[Side, RankedFacts],
         filtered: str,
         columns: tuple[str, ...],
+        which: tuple[str, str] = ("", "test facts"),
     ) -> None:
         self.facts, self.known, self.ranked = facts, known, ranked
+        self._name = "_".join(each for each in ("links", which[0]) if each)
         self.tables = tuple(
             Table(
-                f"links_{kind}_{side}",
-                f"Link prediction, {words}, {_SIDE_TITLES[side]}: {len(facts):,} test facts",
+                f"{self._name}_{kind}_{side}",
+                f"Link prediction, {words}, {_SIDE_TITLES[side]}: {len(facts):,} {which[1]}",
                 columns,
                 brief=kind == "filtered" or side == BOTH,
                 judged_by=("mrr",) if kind == "filtered" and side == self._sides()[0] else (),
@@ -276,7 +278,7 @@ class LinkTask(SampledTask):
             of_side = {side: getattr(each, kind) for side, each in ranks.items()}
             for side in self._sides():
                 chosen = list(of_side.values()) if side == BOTH else [of_side[side]]  # type: ignore[index]
-                samples[f"links_{kind}_{side}"] = (link_sample(*chosen, confidence=self.facts.confidence),)
+                samples[f"{self._name}_{kind}_{side}"] = (link_sample(*chosen, confidence=self.facts.confidence),)
         return samples
 
     def _sides(self) -> tuple[str, ...]:

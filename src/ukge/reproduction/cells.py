@@ -29,6 +29,13 @@ class Column:
     scale: float
     digits: int
     higher_is_better: bool
+    published_as: str = ""
+    """its name among published figures, where that is not the metric's"""
+
+    @property
+    def known_as(self) -> str:
+        """Its name among published figures."""
+        return self.published_as or self.metric
 
     @property
     def protocol(self) -> str:
@@ -80,6 +87,8 @@ POSITIVE_MSE = Column("mse", "MSE", "positives/confidence", 1.0, 4, False)
 POSITIVE_MAE = Column("mae", "MAE", "positives/confidence", 1.0, 4, False)
 WMRR = Column("wmrr", "WMRR", "positives/links_filtered_tail", 1.0, 3, True)
 MRR = Column("mrr", "MRR", "positives/links_filtered_tail", 1.0, 3, True)
+SUREST = Column("mrr", "MRR, surest", "focus/links_surest_filtered_both", 1.0, 2, True, "surest")
+LEAST_SURE = Column("mrr", "MRR, least sure", "focus/links_least_sure_filtered_both", 1.0, 2, False, "least_sure")
 HITS = Column("hits_1", "Hits@1", "positives/links_filtered_tail", 1.0, 3, True)
 
 
@@ -203,7 +212,7 @@ def published() -> Published:
     return Published(
         statistics={graph: Statistics(**each) for graph, each in data["statistics"].items()},
         rules={graph: tuple(PublishedRule(**each) for each in rules) for graph, rules in data["rules"].items()},
-        results={"paper": data["results"], "split": data["split"], "positives": data["positives"]},
+        results={"paper": data["results"], **{each: data[each] for each in ("split", "positives", "focus")}},
         cases={
             graph: tuple(
                 Case(case["head"], case["relation"], tuple(_tail(*each) for each in case["predicted"]))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ukge.reproduction.cells import (
     EXPONENTIAL,
     HITS,
+    LEAST_SURE,
     LINEAR,
     MAE,
     MRR,
@@ -17,6 +18,7 @@ from ukge.reproduction.cells import (
     NOTHING,
     POSITIVE_MAE,
     POSITIVE_MSE,
+    SUREST,
     UNKNOWN_TAILS,
     WHITS,
     WMR,
@@ -58,6 +60,12 @@ JUDGEMENTS = (
         "Test facts only; filtered ranks of tails. What unKR published was trained with corruptions that are filtered "
         "by test facts too, a leak that ours do without.",
         (POSITIVE_MSE, POSITIVE_MAE, WMRR, MRR, HITS),
+    ),
+    Judgement(
+        "Protocol `focus`, as FocusE was judged",
+        "Filtered ranks, on both sides, of the tenth of the test facts that are surest, which should come first, and "
+        "of the tenth that are least sure, which should not. Equals share a rank here and have the worst in the paper.",
+        (SUREST, LEAST_SURE),
     ),
 )
 

@@ -58,8 +58,8 @@ from ukge.settings.config import Config
 from ukge.storage.locks import alone
 
 SHOWN_TAILS = 4
-SPLIT, POSITIVES = "split", "positives"
-BESIDE_PAPER = (SPLIT, POSITIVES)
+SPLIT, POSITIVES, FOCUS = "split", "positives", "focus"
+BESIDE_PAPER = (SPLIT, POSITIVES, FOCUS)
 """Protocols that the models of the field are judged by besides `paper`."""
 RANKED = (RankingTask, LinkTask)
 KEPT, EVALUATED, RESUMED, TRAINED, LEFT_OUT, FAILED = "kept", "evaluated", "resumed", "trained", "left out", "failed"

@@ -62,7 +62,7 @@ def task_of(graph: GraphResults, model: str, column: Column) -> str:
 
 def compared(graph: GraphResults, model: str, column: Column) -> Comparison:
     """Return a cell of the paper's tables."""
-    known = published().value(graph.name, model, column.metric, column.protocol) if graph.published else None
+    known = published().value(graph.name, model, column.known_as, column.protocol) if graph.published else None
     ours = graph.figure(model, column, task_of(graph, model, column))
     return Comparison(column, known, ours)
 
