@@ -109,10 +109,13 @@ class Client:
         *,
         min_confidence: float = 0.0,
         type: Literal["fitting", "any"] = "fitting",  # noqa: A002 — the word of the API
+        head_type: str | None = None,
+        tail_type: str | None = None,
     ) -> schema.CompleteResponse:
-        """Return the most confident unseen facts of some relations, or of all."""
+        """Return the most confident unseen facts of some relations, or of all; of some types of the node data."""
         asked = {"relation": list(relations), "k": k, "min_confidence": min_confidence, "type": type}
-        return self._get(schema.CompleteResponse, "/v1/complete", **asked)
+        types = {"head_type": head_type, "tail_type": tail_type}
+        return self._get(schema.CompleteResponse, "/v1/complete", **asked, **types)
 
     def entities(self, search: str = "", limit: int = 20, *, fuzzy: bool = True) -> list[schema.EntityMatch]:
         """Return the entities that fit what was typed."""

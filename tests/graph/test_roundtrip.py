@@ -106,7 +106,7 @@ def test_names_that_no_fact_uses_do_not_stop_a_writer() -> None:
 
 
 def test_every_written_format_can_be_read() -> None:
-    for name in writers:
+    for name in set(writers) - {"cx2", "sif", "kgx"}:  # for other programs, and known by name
         assert set(writers.get(name).extensions) <= set(readers.get(name).extensions)
     assert {f".{extension}" for extension in EXTENSIONS} <= {
         e for name in writers for e in writers.get(name).extensions

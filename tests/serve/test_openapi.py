@@ -117,7 +117,10 @@ def case_of_known_names(case: Any) -> Any:
         case.query["head"] = KNOWN["head"]
         case.query.pop("tail", None)
         kind, colon, _ = str(case.query.get("type", "any")).partition(":")
-        case.query["type"] = f"{kind}:likes" if colon else kind
+        of_relation = bool(colon) and kind in ("heads", "tails")
+        case.query["type"] = f"{kind}:likes" if of_relation else kind if kind == "fitting" else "any"
+    for name in ("head_type", "tail_type"):  # no entity of this graph has a type
+        (case.query or {}).pop(name, None)
     if case.method == "POST":
         case.body["facts"] = [{name: KNOWN[name] for name in ("head", "relation", "tail")} for _ in case.body["facts"]]
     return case

@@ -44,6 +44,8 @@ def answer_set(predictor: Predictor, query: Query, within: Within = "all") -> An
     score = np.array(asked.scores(ranker), dtype=np.float64)[0]
     score[predictor.known.answers(asked).entity] = np.nan
     inside = np.flatnonzero(score >= sets.least_score(query.side, asked.relation, query.coverage, within)[0])
+    if query.among is not None:
+        inside = inside[np.isin(inside, query.among)]
     first = inside[np.argsort(-score[inside], kind="stable")][: query.k]
     return AnswerSet(query.coverage, len(inside), judged_answers(predictor, query, first))
 

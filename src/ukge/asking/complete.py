@@ -75,10 +75,10 @@ class Completion:
 
     For every relation (or those of `relations`) and every block of heads, the models and the links of the graph propose
     `candidates` tails per head, which are then judged. With `heads` or `tails`, only facts of these entities are told;
-    with tails alone, heads are proposed for each of them. If `typed`, an entity may only stand where the known facts of
-    the relation have it: a head must be one of its heads, a tail one of its tails. Facts that any part of the data
-    holds, or one of the graphs `seen`, are not told; nor are facts of an entity with itself, unless the relation has
-    such.
+    with tails alone, heads are proposed for each of them. `head_type` and `tail_type` say of which types of the node
+    data these entities are. If `typed`, an entity may only stand where the known facts of the relation have it: a head
+    must be one of its heads, a tail one of its tails. Facts that any part of the data holds, or one of the graphs
+    `seen`, are not told; nor are facts of an entity with itself, unless the relation has such.
     """
 
     relations: Sequence[str] | None = None
@@ -89,6 +89,8 @@ class Completion:
     typed: bool = True
     seen: Sequence[UncertainGraph] = ()
     candidates: int = CANDIDATES
+    head_type: str | Sequence[str] | None = None
+    tail_type: str | Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.min_confidence <= 1.0:
@@ -111,7 +113,7 @@ def complete(
     others = [_placed(each, graph) for each in wanted.seen]
     best = _Best(wanted.k, np.zeros(0), np.zeros(0), np.zeros((0, 3), dtype=np.int64))
     everyone = np.arange(graph.n_entities, dtype=np.int32)
-    only = [None if each is None else _ids(predictor, each) for each in (wanted.heads, wanted.tails)]
+    only = [_only(predictor, wanted.heads, wanted.head_type), _only(predictor, wanted.tails, wanted.tail_type)]
     side: Side = "head" if only[0] is None and only[1] is not None else "tail"
     step = max(1, min(HEADS, ELEMENTS // max(graph.n_entities, 1)))
     share = 0.0
@@ -138,8 +140,14 @@ def complete(
     return Completed(best.facts(graph), 1.0)
 
 
-def _ids(predictor: Predictor, names: Sequence[str]) -> Ids:
-    return np.array([predictor.entities.id(name) for name in names], dtype=np.int32)
+def _only(predictor: Predictor, names: Sequence[str] | None, types: str | Sequence[str] | None) -> Ids | None:
+    """Return the entities that are asked for by their names or labels, of some types; None for all."""
+    naming = predictor.naming
+    found = None if names is None else np.array([naming.id(name) for name in names], dtype=np.int32)
+    if types is None:
+        return found
+    typed = naming.of_type(types).astype(np.int32)
+    return typed if found is None else np.intersect1d(found, typed)
 
 
 def _placed(graph: UncertainGraph, like: UncertainGraph) -> FactIndex:

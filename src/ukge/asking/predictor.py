@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -11,12 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.asking.judges import COVERAGE, BoundsFrom, Judged, judge_by_evidence, judge_by_model, outcomes_of
+from ukge.asking.naming import Naming
 from ukge.asking.rank import Answer, Everyone, ExactSearch, Query, Ranking, Searcher, Seen
 from ukge.errors import RunError
 from ukge.evidence import Evidence
 from ukge.evidence.storage import has_evidence
-from ukge.graph.given import Facts, judged, known_ids, query_of
+from ukge.graph.given import Facts, is_one, judged, known_ids, query_of
 from ukge.graph.index import FactIndex
+from ukge.graph.nodes import Nodes
 from ukge.graph.queries import AnyIds, Floats, Side
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids, Vocabulary
@@ -96,6 +99,16 @@ class Predictor:
     def relations(self) -> Vocabulary:
         """The relation names."""
         return self.names[1]
+
+    @property
+    def nodes(self) -> Nodes:
+        """What is known of the entities beside their facts: labels, types, descriptions."""
+        return self.dataset.nodes
+
+    @cached_property
+    def naming(self) -> Naming:
+        """Entities by their names, by their labels, and by their types."""
+        return Naming(*self.names, lambda: self.nodes)
 
     @property
     def model(self) -> Model:
@@ -180,17 +193,17 @@ class Predictor:
         def values(head: AnyIds, relation: AnyIds, tail: AnyIds) -> Floats:
             return self.judge(head, relation, tail, assume_holds=assume_holds, count_itself=count_itself).confidence
 
-        return judged(facts, *self.names, values, "predict")
+        return judged(self._named(facts), *self.names, values, "predict")
 
     def interval(
         self, facts: Facts, coverage: float = COVERAGE, *, assume_holds: bool = False, count_itself: bool = False
     ) -> tuple[Floats, Floats]:
         """Return lower and upper bounds that hold the confidence of the given share of facts, read as by `predict`."""
-        ids = known_ids(facts, *self.names, "interval")
+        ids = known_ids(self._named(facts), *self.names, "interval")
         found = self.judge(*ids, coverage, assume_holds=assume_holds, count_itself=count_itself)
         return found.low, found.high
 
-    def rank(
+    def rank(  # noqa: PLR0913 — a question with all that may be said about its answers
         self,
         head: str | None = None,
         relation: str | None = None,
@@ -200,14 +213,20 @@ class Predictor:
         coverage: float = COVERAGE,
         seen: Seen = "include",
         among: Sequence[str] | None = None,
+        type: str | Sequence[str] | None = None,  # noqa: A002  (the word of every surface)
         min_confidence: float = 0.0,
     ) -> list[Answer]:
         """Return the k most confident answers to (head, relation, ?) or, with `tail`, to (?, relation, tail).
 
-        Known answers come with all others, not at all with `seen="exclude"`, or alone with "only".
+        Entities may be given by their labels. Known answers come with all others, not at all with `seen="exclude"`, or
+        alone with "only". Answers are `among` some entities, or of a `type` of the node data (of any of several), or
+        "fitting": observed at this place of the relation (or at another: "heads:REL", "tails:REL").
         """
-        ids = None if among is None else np.unique([self.entities.id(name) for name in among])
-        query = self._query(head, relation, tail, k, coverage, seen, ids, min_confidence)
+        query = self._query(head, relation, tail, k, coverage, type)
+        if among is not None:
+            ids = np.unique([self.naming.id(name) for name in among]).astype(np.int64)
+            query = replace(query, among=ids if query.among is None else np.intersect1d(query.among, ids))
+        query = replace(query, seen=seen, min_confidence=min_confidence)
         ranking = Ranking(self, query)
         return ranking.finish(self.searcher.search([ranking.wanted()])[0])
 
@@ -220,14 +239,16 @@ class Predictor:
         coverage: float = COVERAGE,
         within: Within = "all",
         k: int = 100,
+        type: str | Sequence[str] | None = None,  # noqa: A002
     ) -> AnswerSet:
         """Return the entities that hold a missing answer of a query with a chance of `coverage`, the first k of them.
 
-        With `within="relation"` the chance is kept within each relation that has enough validation facts.
+        With `type` (as for `rank`), those of them that are of the type: they hold a missing answer that is. With
+        `within="relation"` the chance is kept within each relation that has enough validation facts.
         """
         from ukge.asking.answer_set import answer_set  # noqa: PLC0415 — other questions need none of it
 
-        return answer_set(self, self._query(head, relation, tail, k, coverage), within)
+        return answer_set(self, self._query(head, relation, tail, k, coverage, type), within)
 
     @cached_property
     def answer_sets(self) -> AnswerSets | None:
@@ -243,21 +264,32 @@ class Predictor:
         tail: str | None,
         k: int,
         coverage: float,
-        seen: Seen = "include",
-        among: npt.NDArray[np.int64] | None = None,
-        min_confidence: float = 0.0,
+        types: str | Sequence[str] | None,
     ) -> Query:
-        h, r, t = query_of(head, relation, tail, k, *self.names)
+        h, r, t = query_of(self.naming.name(head), relation, self.naming.name(tail), k, *self.names)
         side: Side = "head" if h is None else "tail"
-        return Query(side, int((t if h is None else h) or 0), r, k, seen, among, min_confidence, coverage)
+        among = None if types is None else self.naming.candidates(types, r, side, self.of_relation)
+        return Query(side, int((t if h is None else h) or 0), r, k, among=among, coverage=coverage)
+
+    def of_relation(self, relation: int, side: Side) -> npt.NDArray[np.int64]:
+        """Return, sorted, the entities known at one end of a relation."""
+        return self.known.of_relation(relation, side).astype(np.int64)
+
+    def _named(self, facts: Any) -> Any:
+        """Return one fact with the names of entities that it may have by their labels; of many, names are names."""
+        if not is_one(facts):
+            return facts
+        return (self.naming.name(facts[0]), facts[1], self.naming.name(facts[2]), *facts[3:])
 
     def explain(
         self, head: str, relation: str, tail: str, *, coverage: float = COVERAGE, count_itself: bool = False
     ) -> Explanation:
         """Return why a fact, by name, has its confidence.
 
-        With evidence the reasons add up to it. Without, they are what the graph holds that fits the fact.
+        With evidence the reasons add up to it. Without, they are what the graph holds that fits the fact. Entities may
+        be given by their labels.
         """
+        head, tail = self.naming.name(head), self.naming.name(tail)
         if self.evidence is not None:
             told = self.evidence.explain(head, relation, tail, coverage=coverage, count_itself=count_itself)
         else:
@@ -268,9 +300,9 @@ class Predictor:
             interval = None if np.isnan(own.low[0]) else (float(own.low[0]), float(own.high[0]))
             told = explain_unfitted(self._gathered, ids, float(own.confidence[0]), interval, coverage)
         stored = self.known.stored(*known_ids((head, relation, tail), *self.names, "explain"))[0]
-        return told.storing(None if np.isnan(stored) else float(stored))
+        return told.told_of(None if np.isnan(stored) else float(stored), self.nodes.labels([head, tail]))
 
-    def complete(
+    def complete(  # noqa: PLR0913 — a question with all that may be said about its answers
         self,
         *,
         relations: Sequence[str] | None = None,
@@ -280,12 +312,17 @@ class Predictor:
         k: int = 100,
         typed: bool = True,
         seen: Sequence[UncertainGraph] = (),
+        head_type: str | Sequence[str] | None = None,
+        tail_type: str | Sequence[str] | None = None,
         tell: Tell | None = None,
     ) -> UncertainGraph:
         """Return the k unseen facts of the highest confidence, best first; see `Completion`."""
         from ukge.asking.complete import Completion, complete  # noqa: PLC0415 — other questions need none of it
 
-        return complete(self, Completion(relations, heads, tails, min_confidence, k, typed, seen), tell).facts
+        wanted = Completion(
+            relations, heads, tails, min_confidence, k, typed, seen, head_type=head_type, tail_type=tail_type
+        )
+        return complete(self, wanted, tell).facts
 
     def doubt(self, k: int = 100, *, relations: list[str] | None = None, tell: Tell | None = None) -> list[Doubt]:
         """Return the k observed facts whose stored confidence the other facts contradict most, worst first."""

@@ -65,6 +65,8 @@ class Answer(NamedTuple):
     low: float | None
     high: float | None
     stored: float | None
+    label: str | None = None
+    """what people call the entity, where that is not its name"""
 
 
 class Ranking:
@@ -126,9 +128,10 @@ def judged_answers(predictor: Predictor, query: Query, entity: Ids) -> list[Answ
     stored = dict(zip(known.entity.tolist(), known.confidence.tolist(), strict=True))
     names = predictor.entities.decode(entity[order]).to_pylist()
     rows = zip(*(column[order].tolist() for column in judged[:3]), strict=True)
+    labels = predictor.nodes.labels(names)
     return [
-        Answer(name, confidence, _number(low), _number(high), stored.get(one))
-        for name, one, (confidence, low, high) in zip(names, entity[order].tolist(), rows, strict=True)
+        Answer(name, confidence, _number(low), _number(high), stored.get(one), label)
+        for name, one, (confidence, low, high), label in zip(names, entity[order].tolist(), rows, labels, strict=True)
     ]
 
 

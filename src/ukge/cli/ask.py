@@ -8,12 +8,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ukge.cli.console import err, note, out, print_json
-from ukge.cli.flags import AsJson, Coverage, Out, Prior, Reasons, Relations, Run, SpreadsheetSafe, real, whole
+from ukge.cli.flags import (
+    AsJson,
+    Coverage,
+    NetworkOut,
+    Out,
+    Prior,
+    Reasons,
+    Relations,
+    Run,
+    SpreadsheetSafe,
+    To,
+    real,
+    whole,
+)
 from ukge.cli.reading import Reading
-from ukge.cli.results import check_out, deliver, facts_table, open_predictor, tell_of_judge
+from ukge.cli.results import check_out, deliver, facts_table, is_network, labelled, open_predictor, tell_of_judge
 from ukge.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pyarrow as pa
 
     from ukge.asking import Predictor
@@ -27,6 +42,15 @@ def rank(
     head: Annotated[str | None, typer.Option("--head", help="Ask for tails of this head.", metavar="NAME")] = None,
     tail: Annotated[str | None, typer.Option("--tail", help="Ask for heads of this tail.", metavar="NAME")] = None,
     k: Annotated[int, whole("-k", help="How many answers.")] = 10,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type",
+            help="Only answers of this type of the node data (of any, if repeated); or 'fitting', 'heads:RELATION', "
+            "'tails:RELATION': observed at this place of the relation, or there.",
+            metavar="TYPE",
+        ),
+    ] = None,
     unseen: Annotated[bool, typer.Option("--unseen", help="Only answers that the graph does not have.")] = False,
     answer_set: Annotated[
         float | None,
@@ -39,7 +63,8 @@ def rank(
     coverage: Coverage = 0.9,
     prior: Prior = None,
     reasons: Reasons = True,
-    out_file: Out = None,
+    out_file: NetworkOut = None,
+    to: To = None,
     safe: SpreadsheetSafe = False,
     as_json: AsJson = False,
 ) -> None:
@@ -49,28 +74,47 @@ def rank(
     """
     if (head is None) == (tail is None):
         raise ConfigError("a query has a head or a tail", hint="Give ‹head› to ask for tails, or ‹tail› for heads.")
-    check_out(out_file)
+    check_out(out_file, to, networks=True)
     with open_predictor(run, prior=prior) as predictor:
         if answer_set is None:
             seen: Seen = "exclude" if unseen else "include"
-            answers = predictor.rank(head, relation, k, tail=tail, coverage=coverage, seen=seen)
+            answers = predictor.rank(head, relation, k, tail=tail, coverage=coverage, seen=seen, type=kind)
         else:
-            found = predictor.answer_set(head, relation, tail=tail, coverage=answer_set, k=k)
+            found = predictor.answer_set(head, relation, tail=tail, coverage=answer_set, k=k, type=kind)
             coverage, answers = answer_set, found.answers
             note(
                 f"a missing answer is among {found.size:,} of {len(predictor.entities):,} entities with a chance of "
                 f"{answer_set:.0%}; {len(answers):,} of them are shown"
             )
+        head, tail = (predictor.naming.name(each) for each in (head, tail))
         facts = [(head or each.entity, relation, tail or each.entity) for each in answers]
         why = _reasons(predictor, facts) if reasons and predictor.evidence is not None else {}
+        nodes = predictor.nodes
         tell_of_judge(predictor, run)
     numbers = {name: [getattr(each, name) for each in answers] for name in ("confidence", "low", "high", "stored")}
     if all(each is None for each in numbers["low"]):
         del numbers["low"], numbers["high"]
-    table = _ranked(facts, numbers, why)
-    title, asked = f"{head or '?'} — {relation} — {tail or '?'}", "head" if head is None else "tail"
-    shown = lambda: facts_table(table, coverage, title=title, answer=asked)  # noqa: E731
-    deliver(table, out_file, as_json=as_json, safe=safe, shown=shown, what="answers")
+    table = labelled(_ranked(facts, numbers, why), nodes)
+    given = nodes.labels([head or tail or ""])[0] or head or tail
+    title, asked = (f"{given} — {relation} — ?", "tail") if tail is None else (f"? — {relation} — {given}", "head")
+    deliver(
+        table,
+        out_file,
+        as_json=as_json,
+        safe=safe,
+        shown=lambda: facts_table(table, coverage, title=title, answer=asked),
+        what="answers",
+        network=lambda: (_with_status(table, [each.stored is not None for each in answers]), nodes),
+        to=to,
+    )
+
+
+def _with_status(table: pa.Table, known: Sequence[bool]) -> pa.Table:
+    import numpy as np
+
+    from ukge.graph.writers.network import with_status
+
+    return with_status(table, np.array(known, dtype=np.bool_))
 
 
 def _reasons(predictor: Predictor, facts: list[tuple[str, str, str]]) -> dict[str, list[str]]:
@@ -125,6 +169,14 @@ def complete(
     tail: Annotated[
         list[str] | None, typer.Option("--tail", help="Only facts with this tail; may be repeated.", metavar="NAME")
     ] = None,
+    head_type: Annotated[
+        list[str] | None,
+        typer.Option("--head-type", help="Only heads of this type of the node data; may be repeated.", metavar="TYPE"),
+    ] = None,
+    tail_type: Annotated[
+        list[str] | None,
+        typer.Option("--tail-type", help="Only tails of this type of the node data; may be repeated.", metavar="TYPE"),
+    ] = None,
     min_confidence: Annotated[float, real("--min-confidence", help="Only facts as sure as this.")] = 0.5,
     k: Annotated[int, whole("-k", help="How many facts at most.")] = 100,
     typed: Annotated[
@@ -138,7 +190,8 @@ def complete(
     coverage: Coverage = 0.9,
     prior: Prior = None,
     reasons: Reasons = True,
-    out_file: Out = None,
+    out_file: NetworkOut = None,
+    to: To = None,
     safe: SpreadsheetSafe = False,
     as_json: AsJson = False,
     *,
@@ -150,9 +203,10 @@ def complete(
     from ukge.graph.writers.tables import is_table
     from ukge.progress.bars import WorkProgress
 
-    facts_only = out_file if out_file is not None and not is_table(out_file) else None
+    network = out_file is not None and is_network(out_file, to)
+    facts_only = out_file if out_file is not None and not network and not is_table(out_file) else None
     if facts_only is None:
-        check_out(out_file)
+        check_out(out_file, to, networks=True)
     else:
         format_of_path(facts_only, writers)
     seen = [reading.read(path) for path in exclude or ()]
@@ -165,9 +219,11 @@ def complete(
             k=k,
             typed=typed,
             seen=seen,
+            head_type=head_type,
+            tail_type=tail_type,
             tell=progress.tell,
         )
-        table = _judged(predictor, found, coverage, reasons)
+        table = labelled(_judged(predictor, found, coverage, reasons), predictor.nodes)
     tell_of_judge(predictor, run)
     if not len(found):
         wider = " (--any-entity looks further)" if typed and (head or tail) else ""
@@ -184,6 +240,8 @@ def complete(
         safe=safe,
         shown=lambda: facts_table(table, coverage),
         what="facts",
+        network=lambda: (_with_status(table, [False] * len(table)), predictor.nodes),
+        to=to,
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ukge.cli.console import as_flag, err, note, out, plain_table, print_json, tell_leaks, write_text
-from ukge.cli.flags import AsJson, Data, EngineName, Seed, SpreadsheetSafe, Undirected, real, whole
+from ukge.cli.flags import AsJson, Data, EngineName, Seed, SpreadsheetSafe, To, Undirected, real, whole
 from ukge.cli.reading import Reading, parse_columns, tell_undirected, undirected_said, with_reading
 from ukge.errors import ConfigError
 
@@ -24,9 +24,6 @@ data_app = typer.Typer(
 
 Input = Annotated[Path, typer.Argument(help="A file of facts.", metavar="IN")]
 Output = Annotated[Path, typer.Argument(help="The file to write; an old one is replaced.", metavar="OUT")]
-To = Annotated[
-    str | None, typer.Option("--to", help="Format of the output; else its extension says it.", metavar="NAME")
-]
 Aggregate = Annotated[
     str | None,
     typer.Option(
@@ -124,8 +121,13 @@ def convert(
     reading: Reading,
 ) -> None:
     """Read facts in one format, check them, and write them in another."""
+    from ukge.graph.writers import network_format
+
     options = {"spreadsheet_safe": True} if safe else {}
-    _write(_aggregated(reading.read(source), aggregate), target, to, json, **options)
+    graph = _aggregated(reading.read(source), aggregate)
+    _write(graph, target, to, json, **options)
+    if len(graph.nodes) and network_format(target, to) is None:
+        note(f"{target} has no place for what is known of the nodes: GraphML, CX2, SIF and KGX (--to kgx) have one")
 
 
 @data_app.command("normalise")

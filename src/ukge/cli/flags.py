@@ -91,6 +91,25 @@ Out = Annotated[
         show_default=False,
     ),
 ]
+NetworkOut = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        help="Write to this file instead; an old one is replaced. A table: .tsv, .csv, .jsonl (.gz or .zst may "
+        "follow), .parquet; or a network with what is known of its nodes: .graphml, .cx2 or .sif (Cytoscape).",
+        metavar="FILE",
+        show_default=False,
+    ),
+]
+To = Annotated[
+    str | None,
+    typer.Option(
+        "--to",
+        help="Format of the output, such as kgx; else its extension says it.",
+        metavar="NAME",
+        show_default=False,
+    ),
+]
 SpreadsheetSafe = Annotated[
     bool,
     typer.Option(

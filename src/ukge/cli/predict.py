@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ukge.cli.console import err, note
-from ukge.cli.flags import AsJson, Coverage, Out, Prior, Reasons, Run, SpreadsheetSafe, real
+from ukge.cli.flags import AsJson, Coverage, NetworkOut, Out, Prior, Reasons, Run, SpreadsheetSafe, To, real
 from ukge.cli.reading import Reading, file_of, tell_bad, tell_skipped
-from ukge.cli.results import check_out, deliver, facts_table, open_predictor, tell_of_judge
+from ukge.cli.results import check_out, deliver, facts_table, labelled, open_predictor, tell_of_judge
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ukge.asking import Predictor
     from ukge.evidence import Evidence
+    from ukge.evidence.fact_tables import KnownFacts
     from ukge.graph.readers.rows import Rows
     from ukge.graph.uncertain import UncertainGraph
 
@@ -31,7 +32,8 @@ def predict(
             help="Facts to judge: head, relation, tail, and any other columns; - is standard input.", metavar="FILE"
         ),
     ],
-    out_file: Out = None,
+    out_file: NetworkOut = None,
+    to: To = None,
     safe: SpreadsheetSafe = False,
     coverage: Coverage = 0.9,
     prior: Prior = None,
@@ -50,7 +52,7 @@ def predict(
     """
     from ukge.evidence.fact_tables import KnownFacts, judged, read_facts
 
-    check_out(out_file)
+    check_out(out_file, to, networks=True)
     with file_of(file, reading.format) as path:
         rows = read_facts(path, **reading.options)
     tell_skipped(str(file), rows.skipped)
@@ -59,12 +61,36 @@ def predict(
     with console.status("judging the facts"), open_predictor(run, console, prior) as opened:
         predictor = opened if new_facts is None else _folded(opened, reading.read(new_facts))
         hint = "Check that the run is of this graph, or tell of new entities: ‹with=FACTS›."
-        facts = KnownFacts.of(rows, *predictor.names, hint=hint)
+        facts = KnownFacts.of(rows, *predictor.names, hint=hint, nodes=predictor.nodes)
         columns = predictor.columns(*facts.ids, coverage=coverage, reasons=reasons)
         table = judged(rows, {name: facts.spread(values) for name, values in columns.items()}, facts.notes)
-    deliver(table, out_file, as_json=as_json, safe=safe, shown=lambda: facts_table(table, coverage), what="facts")
+        table = labelled(table, predictor.nodes)
+    deliver(
+        table,
+        out_file,
+        as_json=as_json,
+        safe=safe,
+        shown=lambda: facts_table(table, coverage),
+        what="facts",
+        network=lambda: (_as_network(predictor, facts, table), predictor.nodes),
+        to=to,
+    )
     tell_unknown(table, "they have no confidence")
     tell_of_judge(predictor, run)
+
+
+def _as_network(predictor: Predictor, facts: KnownFacts, table: pa.Table) -> pa.Table:
+    """Return the judged rows with the names of their entities, however they were given, and whether they are known."""
+    import numpy as np
+
+    from ukge.graph.writers.network import with_status
+
+    known = np.zeros(len(table), dtype=np.bool_)
+    known[facts.known] = predictor.is_known(*facts.ids)
+    for role, ids in (("head", facts.head), ("tail", facts.tail)):
+        names = facts.spread(predictor.entities.decode(ids).to_pylist())
+        table = table.set_column(table.column_names.index(role), role, names.fill_null(""))
+    return with_status(table, known)
 
 
 def _folded(predictor: Predictor, facts: UncertainGraph) -> Predictor:

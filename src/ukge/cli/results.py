@@ -12,23 +12,47 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ukge.cli.console import err, note, out, print_json
+from ukge.errors import ConfigError, known_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console, RenderableType
+    from rich.text import Text
 
     from ukge.asking import Predictor
+    from ukge.graph.nodes import Nodes
     from ukge.settings.config import Config
 
 BLAS = "scipy.linalg"
 
 
-def check_out(out_file: Path | None) -> None:
-    """Refuse a file that cannot be written before the work, not after it."""
-    if out_file is not None:
-        from ukge.graph.writers.tables import check_table_path
+def check_out(out_file: Path | None, to: str | None = None, *, networks: bool = False) -> None:
+    """Refuse a file that cannot be written before the work, not after it; `networks` can be, besides tables."""
+    if out_file is None:
+        if to is not None:
+            raise ConfigError("‹to› says the format of a file", hint="Name the file: ‹out=FILE›.")
+        return
+    from ukge.graph.files import check_target
+    from ukge.graph.writers.tables import check_table_path
 
+    if networks and is_network(out_file, to):
+        check_target(out_file)
+    elif to is None:
         check_table_path(out_file)
+
+
+def is_network(out_file: Path, to: str | None) -> bool:
+    """Return whether a file is to be a network; a format that is none is an error."""
+    if to is None and out_file.suffix in (".tsv", ".csv", ".jsonl", ".parquet"):
+        return False
+    from ukge.graph.writers import network_format, writers
+
+    if to is None:
+        return network_format(out_file) is not None
+    if network_format(out_file, to) is None:
+        known = [name for name in writers if writers.get(name).network is not None]
+        raise ConfigError(f"predictions are not written as ‹to={to}›", hint=known_names(to, known))
+    return True
 
 
 def to_a_person() -> bool:
@@ -44,14 +68,19 @@ def deliver(
     shown: Callable[[], RenderableType],
     what: str,
     safe: bool = False,
+    network: Callable[[], tuple[pa.Table, Nodes]] | None = None,
+    to: str | None = None,
 ) -> None:
     """Hand out rows: to a file, as JSON, to a person, or as tab-separated lines into a pipe.
 
     `shown` makes what a person sees; `what` is the word for the rows, such as "facts". `safe` text starts no formula.
+    `network` makes what a network of the rows holds, for a file that is to be one.
     """
     from ukge.graph.writers.tables import plain_rows, table_text, write_table
 
-    if out_file is not None:
+    if out_file is not None and network is not None and is_network(out_file, to):
+        _write_network(out_file, *network(), what=what, to=to)
+    elif out_file is not None:
         write_table(out_file, table, spreadsheet_safe=safe)
         note(f"{len(table):,} {what} were written to {out_file}")
     if as_json:
@@ -61,6 +90,33 @@ def deliver(
             out().print(shown())
         else:
             sys.stdout.write(table_text(table, spreadsheet_safe=safe))
+
+
+def _write_network(out_file: Path, table: pa.Table, nodes: Nodes, *, what: str, to: str | None) -> None:
+    """Write judged facts as a network; rows without a confidence are none of its edges."""
+    import pyarrow.compute as pc
+
+    from ukge.graph.writers import write_network
+
+    judged = table.filter(pc.is_valid(table["confidence"]))
+    if len(judged):
+        write_network(out_file, judged, nodes, format=to)
+        left = f"; {len(table) - len(judged):,} without a confidence were left out" if len(judged) < len(table) else ""
+        beside = " and beside it" if (to or out_file.suffix.removeprefix(".")) in ("kgx", "sif") else ""
+        note(f"{len(judged):,} {what} were written to {out_file}{beside}{left}")
+    else:
+        note(f"there are no {what} to write: {out_file} was not written")
+
+
+def labelled(table: pa.Table, nodes: Nodes) -> pa.Table:
+    """Return judged facts with the labels of their entities beside their names, where any has one."""
+    from ukge.graph.arrow import from_names
+
+    for role in ("tail", "head"):
+        labels = nodes.labels(table[role]) if len(nodes) else []
+        if any(label is not None for label in labels) and f"{role}_label" not in table.column_names:
+            table = table.add_column(table.column_names.index("tail") + 1, f"{role}_label", from_names(labels))
+    return table
 
 
 def facts_table(
@@ -86,13 +142,27 @@ def facts_table(
         shown.add_column(header, justify="right", no_wrap=True, header_style="dim", vertical="top")
     shown.add_column("answer" if answer else "fact", overflow="fold", header_style="dim")
     for place, row in enumerate(rows, start=1):
-        fact = Text(one_line(row[answer] if answer else f"{row['head']} — {row['relation']} — {row['tail']}"))
+        fact = _shown(row, answer) if answer else _shown(row, "head").append(f" — {one_line(row['relation'])} — ")
+        if not answer:
+            fact.append_text(_shown(row, "tail"))
         if row.get("reason"):
             fact.append(f"\n{one_line(row['reason'])}", style="dim")
         if row.get("note"):
             fact.append(f"\n{one_line(row['note'])}", style="yellow")
         shown.add_row(*([str(place)] if answer else []), *(cell(row) for cell, _ in numbers), fact)
     return shown
+
+
+def _shown(row: dict[str, Any], role: str) -> Text:
+    """Return an entity for people: its label and, behind it, its name."""
+    from rich.text import Text
+
+    from ukge.progress.safe_console import one_line
+
+    label = row.get(f"{role}_label")
+    if label is None:
+        return Text(one_line(row[role]))
+    return Text(one_line(label)).append(f" ({one_line(row[role])})", style="dim")
 
 
 def _numbers(table: pa.Table, coverage: float | None) -> list[tuple[Callable[[dict[str, Any]], str], str]]:

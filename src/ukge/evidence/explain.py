@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -48,18 +48,22 @@ class Explanation:
     reasons: tuple[Reason, ...]
     coverage: float = 0.9
     observed: float | None = None
+    labels: tuple[str | None, str | None] = (None, None)
+    """what people call head and tail, where that is not their name"""
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything as plain values."""
+        """Return everything as plain values; labels where there are any."""
         told = asdict(self)
+        labels = dict(zip(("head_label", "tail_label"), told.pop("labels"), strict=True))
+        told |= labels if any(labels.values()) else {}
         for reason, own in zip(told["reasons"], self.reasons, strict=True):
             reason["facts"] = [{k: v for k, v in fact._asdict().items() if k != "source"} for fact in own.facts]
         interval = None if self.interval is None else list(self.interval)
         return {**told, "fact": list(self.fact), "interval": interval, "reasons": list(told["reasons"])}
 
-    def storing(self, observed: float | None) -> Explanation:
-        """Return the same with the confidence that the graph gives the fact."""
-        return replace(self, observed=observed)
+    def told_of(self, observed: float | None, labels: Sequence[str | None]) -> Explanation:
+        """Return the same with the confidence that the graph gives the fact, and with what its ends are called."""
+        return replace(self, observed=observed, labels=(labels[0], labels[1]))
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -81,7 +85,9 @@ class Explanation:
         if self.interval is not None:
             low, high = self.interval
             within = f", with {self.coverage:.0%} coverage between {low:.2f} and {high:.2f}"
-        told = f"({', '.join(self.fact)}): confidence {self.confidence:.2f}{within}."
+        ends = (self.fact[0], self.labels[0]), (self.fact[2], self.labels[1])
+        head, tail = (name if label is None else f"{label} [{name}]" for name, label in ends)
+        told = f"({head}, {self.fact[1]}, {tail}): confidence {self.confidence:.2f}{within}."
         known = [] if self.observed is None else [f"The graph holds it with confidence {self.observed:.2f}."]
         return [told, *known]
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from ukge.errors import DataError, Problem
 from ukge.graph.arrow import from_names, from_numpy
 from ukge.graph.fact import ROLES, TRIPLE
+from ukge.graph.nodes import Nodes
 from ukge.graph.readers.layout import Roles
 from ukge.graph.readers.rows import Rows, read_rows
 from ukge.graph.vocabulary import Ids, Vocabulary
@@ -55,10 +56,17 @@ class KnownFacts:
     notes: tuple[str | None, ...]
 
     @classmethod
-    def of(cls, rows: Rows, entities: Vocabulary, relations: Vocabulary, *, hint: str) -> KnownFacts:
-        """Look the names up; if no row is known, the error says which names are not and `hint` what to do."""
+    def of(
+        cls, rows: Rows, entities: Vocabulary, relations: Vocabulary, *, hint: str, nodes: Nodes | None = None
+    ) -> KnownFacts:
+        """Look the names up; if no row is known, the error says which names are not and `hint` what to do.
+
+        A label in `nodes` that only one entity has stands for it.
+        """
         vocabularies = {"head": entities, "relation": relations, "tail": entities}
         ids = {role: vocabularies[role].encode(rows.names[role]) for role in TRIPLE}
+        if nodes is not None and len(nodes):
+            ids |= {role: _by_label(ids[role], rows.names[role], entities, nodes) for role in ("head", "tail")}
         known = np.all([ids[role] >= 0 for role in TRIPLE], axis=0)
         if not known.any():
             raise _unknown(rows, ids, hint)
@@ -110,6 +118,15 @@ def _missing(rows: Rows, ids: Mapping[str, Ids]) -> Iterator[tuple[int, str, str
     for role in TRIPLE:
         for row in np.flatnonzero(ids[role] < 0):
             yield int(row), role, rows.names[role][int(row)].as_py()
+
+
+def _by_label(ids: Ids, names: pa.Array, entities: Vocabulary, nodes: Nodes) -> Ids:
+    """Return ids in which names that are none are looked up as labels."""
+    rows = np.flatnonzero(ids < 0)
+    own = entities.encode(nodes.with_label(names.take(from_numpy(rows))))
+    found = ids.copy()
+    found[rows] = own
+    return found
 
 
 def _unknown(rows: Rows, ids: Mapping[str, Ids], hint: str) -> DataError:

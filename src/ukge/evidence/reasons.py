@@ -97,7 +97,9 @@ class Witness:
         self._own = own
         self._walks = Walks(features, fact)
         graph = self._index.graph
-        self._names = graph.entities[fact[0]], graph.relations[fact[1]], graph.entities[fact[2]]
+        self._spoken = graph.nodes.spoken
+        ends = (self._spoken(graph.entities[fact[end]]) for end in (0, 2))
+        self._names = next(ends), graph.relations[fact[1]], next(ends)
 
     def reasons(self, parts: Mapping[str, float]) -> list[Reason]:
         """Return the reasons that share the parts; what no reason takes is left to the caller."""
@@ -194,7 +196,7 @@ class Witness:
         return "inverse" if side else "repeat"
 
     def _of_step(self, fact: Fact, kind: str, side: int, strength: float) -> str:
-        said = _said(fact)
+        said = self._said(fact)
         if kind == "repeat":
             return f"It is known: {said}."
         if kind == "inverse":
@@ -228,7 +230,7 @@ class Witness:
         for place, share in zip(places, trust / trust.sum(), strict=True):
             body, walk = truest[place]
             rule, facts = self._walks.rule(place), self._quote(self._walks.rows(walk))
-            said = " and ".join(_said(fact) for fact in facts)
+            said = " and ".join(self._said(fact) for fact in facts)
             sentence = f"A rule concludes it from {said} (weight {rule.weight:.2f}, body {body:.2f})."
             found.append(Reason("rule", sentence, part * float(share), facts, str(rule)))
         return found
@@ -239,7 +241,7 @@ class Witness:
         facts = self._quote(self._walks.surest())
         n = int(self._values["common_neighbours"])
         return (
-            f"They have {_count(n, 'neighbour')} in common; the surest way: {' and '.join(map(_said, facts))}.",
+            f"They have {_count(n, 'neighbour')} in common; the surest way: {' and '.join(map(self._said, facts))}.",
             facts,
         )
 
@@ -274,9 +276,12 @@ class Witness:
         nearest = int(np.argmax(likeness))
         facts = self._quote([rows[nearest]])
         if column[rows[nearest]] == asked:  # it is an observed fact that counts for itself
-            return f"The fact itself is known: {_said(facts[0])}.", facts
-        other = index.graph.entities[int(column[rows[nearest]])]
-        return f"{self._name(side)} is like {other} (similarity {likeness[nearest]:.2f}): {_said(facts[0])}.", facts
+            return f"The fact itself is known: {self._said(facts[0])}.", facts
+        other = self._spoken(index.graph.entities[int(column[rows[nearest]])])
+        return (
+            f"{self._name(side)} is like {other} (similarity {likeness[nearest]:.2f}): {self._said(facts[0])}.",
+            facts,
+        )
 
     def _as(self, side: Side) -> str:
         """Say at which end the entity of a query stands, where that means something."""
@@ -287,6 +292,10 @@ class Witness:
     @property
     def _undirected(self) -> bool:
         return bool(self._index.graph.undirected_relations[self._relation])
+
+    def _said(self, fact: Fact) -> str:
+        head, tail = self._spoken(fact.head), self._spoken(fact.tail)
+        return f"({head}, {fact.relation}, {tail}) {fact.confidence:.2f}"
 
     def _name(self, side: str) -> str:
         return self._names[0] if side == "head" else self._names[2]
@@ -326,10 +335,6 @@ def _shares(strength: Sequence[float], counted: Sequence[bool]) -> list[float]:
     if not any(own):
         own = [float(counts) for counts in counted]
     return [each / (sum(own) or 1.0) for each in own]
-
-
-def _said(fact: Fact) -> str:
-    return f"({fact.head}, {fact.relation}, {fact.tail}) {fact.confidence:.2f}"
 
 
 def _count(n: int, thing: str) -> str:

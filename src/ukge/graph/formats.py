@@ -24,12 +24,14 @@ class Format(Generic[T]):
 
     Formats without extensions are asked for by name. A format with a `module` takes objects whose class comes from
     that module, not files. One that is not `by_id` holds names and nothing else, so vocabularies say nothing of it.
+    `network` writes facts with more columns than a graph has, predictions with their bounds and reasons.
     """
 
     call: Callable[..., T]
     extensions: tuple[str, ...] = ()
     module: str | None = None
     by_id: bool = True
+    network: Callable[..., None] | None = None
 
     @property
     def options(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ A graph carries it along (`UncertainGraph.nodes`); facts and their fingerprint k
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -42,11 +43,12 @@ class Nodes:
     `aliases` (lists), and any others.
     """
 
-    __slots__ = ("table",)
+    __slots__ = ("_spoken", "table")
 
     def __init__(self, table: pa.Table) -> None:
         """Wrap a table that has the columns already; use `from_columns` for what comes from outside."""
         self.table = table.combine_chunks()
+        self._spoken: dict[str, str] | None = None
 
     @classmethod
     def from_columns(
@@ -144,10 +146,29 @@ class Nodes:
         labels = self.aligned(given, LABEL).to_pylist()
         return [None if label == name else label for name, label in zip(given, labels, strict=True)]
 
+    def spoken(self, name: str) -> str:
+        """Return what a sentence calls an entity: its label, with its name behind it if others have the same label."""
+        if self._spoken is None:
+            labels = self.table[LABEL].to_pylist()
+            shared = Counter(labels)
+            pairs = zip(self.ids.to_pylist(), labels, strict=True)
+            self._spoken = {
+                each: label if shared[label] == 1 else f"{label} ({each})" for each, label in pairs if label is not None
+            }
+        return self._spoken.get(name, name)
+
     def called(self, label: str) -> list[str]:
         """Return the entities with a label, exactly as it is written."""
         found: list[str] = self.ids.filter(pc.equal(self.table[LABEL], from_names([label])[0])).to_pylist()
         return found
+
+    def with_label(self, labels: Names) -> pa.Array:
+        """Return for each label the one entity that has it; null where none has it, or more than one."""
+        counts = pc.value_counts(single(self.table, LABEL).drop_null())
+        once = counts.field("values").filter(pc.equal(counts.field("counts"), 1))
+        places = to_numpy(pc.index_in(labels, value_set=once), missing=-1) >= 0
+        rows = to_numpy(pc.index_in(labels, value_set=single(self.table, LABEL)), missing=-1)
+        return self.ids.take(from_numpy(rows, places & (rows >= 0)))
 
     def near(self, text: str, n: int = 5) -> list[str]:
         """Return up to n entities whose label or one of whose aliases holds a text, the shortest labels first."""

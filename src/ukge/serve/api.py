@@ -25,6 +25,10 @@ PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 Offset = Annotated[int, Query(ge=0, le=1_000_000_000, description="How many to pass over.")]
 Text = Annotated[str, Query(max_length=200)]
+NodeType = Annotated[
+    str | None,
+    Query(min_length=1, max_length=LONGEST_NAME, description="Only entities of this type of the node data."),
+]
 Relation = Annotated[str | None, Query(min_length=1, max_length=LONGEST_NAME, description="Only this relation.")]
 
 
@@ -63,11 +67,14 @@ def ask(service: Service) -> APIRouter:
             Literal["fitting", "any"],
             Query(description="`fitting`: tails observed with the relation; `any`: all entities as tails."),
         ] = "fitting",
+        head_type: NodeType = None,
+        tail_type: NodeType = None,
         min_confidence: Minimum = 0.0,
         k: Limit = twenty,
     ) -> schema.CompleteResponse:
         """The most confident unseen facts. If time runs out, `examined` is less than 1."""
-        return await service.complete(relation or (), k, min_confidence, fitting=type == "fitting")
+        types = head_type, tail_type
+        return await service.complete(relation or (), k, min_confidence, fitting=type == "fitting", types=types)
 
     return routes
 

@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
+from ukge.graph.arrow import from_names, to_numpy
+from ukge.graph.nodes import ALIASES, LABEL, Nodes
 from ukge.graph.vocabulary import Vocabulary
 
 FUZZY_UP_TO = 2_000_000
@@ -39,7 +41,12 @@ class Match(NamedTuple):
 
     name: str
     how: How
+    alias: str | None = None
+    """the alias that fits, where neither name nor label fits as well"""
 
+
+NOBODY: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+_NO_NAMES = from_names([])
 
 HOW: tuple[How, ...] = ("exact", "prefix", "word", "inside")
 
@@ -47,7 +54,11 @@ HOW: tuple[How, ...] = ("exact", "prefix", "word", "inside")
 def label(name: str) -> str:
     """Return what people call it: the last part of a name such as `concept:city:new_york`, with spaces."""
     last = SEPARATORS.split(name.rstrip(":/#"))[-1]
-    shown = READABLE.sub(" ", last).strip() or name
+    return shortened(READABLE.sub(" ", last).strip() or name)
+
+
+def shortened(shown: str) -> str:
+    """Return a label that is not too long to be read."""
     return shown if len(shown) <= LONGEST_LABEL else shown[: LONGEST_LABEL - 1].rstrip() + "…"
 
 
@@ -60,11 +71,19 @@ def category(name: str) -> str:
 class NameIndex:
     """The names of a vocabulary, folded for searching; of names that fit alike, those with more facts come first."""
 
-    def __init__(self, vocabulary: Vocabulary, weight: npt.NDArray[np.integer[Any]]) -> None:
+    def __init__(
+        self, vocabulary: Vocabulary, weight: npt.NDArray[np.integer[Any]], nodes: Nodes | None = None
+    ) -> None:
         self._vocabulary = vocabulary
         self._weight = weight
         self._names = _folded(vocabulary.names)
-        self._labels = _folded(_labels(vocabulary.names))
+        known = nodes if nodes is not None and len(nodes) else None
+        own = _labels(vocabulary.names)
+        self._labels = _folded(own if known is None else pc.coalesce(known.aligned(vocabulary.names, LABEL), own))
+        lists = None if known is None else known.aligned(vocabulary.names, ALIASES)
+        self._aliases = _NO_NAMES if lists is None else lists.flatten()
+        self._folded_aliases = _folded(self._aliases)
+        self._of_alias = NOBODY if lists is None else to_numpy(pc.list_parent_indices(lists)).astype(np.int64)
         self._by_length: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[str]] | None = None
 
     def search(self, text: str, limit: int, *, fuzzy: bool = True) -> list[Match]:
@@ -72,28 +91,31 @@ class NameIndex:
         typed = READABLE.sub(" ", text.casefold()).strip()
         if not typed or limit < 1:
             return []
-        ids, how = self._literal(typed)
+        ids, how, alias = self._literal(typed)
         order = np.lexsort((ids, -self._weight[ids], how))[:limit]
         names = self._vocabulary.decode(ids[order]).to_pylist()
-        found = [Match(name, HOW[kind]) for name, kind in zip(names, how[order], strict=True)]
+        called = [None if place < 0 else self._aliases[place].as_py() for place in alias[order].tolist()]
+        found = [Match(name, HOW[kind], by) for name, kind, by in zip(names, how[order], called, strict=True)]
         if fuzzy and len(found) < limit and len(typed) > 2 and len(self._vocabulary) <= FUZZY_UP_TO:
             known = {match.name for match in found}
             near = self._near(label(typed), limit + len(found))
             found += [Match(name, "near") for name in near if name not in known][: limit - len(found)]
         return found
 
-    def _literal(self, typed: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int8]]:
+    def _literal(self, typed: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int8], npt.NDArray[np.int64]]:
+        """Return what fits, how, and which alias does where nothing else fits as well, else −1."""
         how = np.full(len(self._vocabulary), len(HOW), dtype=np.int8)
         for texts in (self._labels, self._names):
-            inside = np.flatnonzero(pc.match_substring(texts, typed).to_numpy(zero_copy_only=False))
-            some = texts.take(pa.array(inside))
-            kinds = np.full(len(inside), 3, dtype=np.int8)
-            kinds[pc.match_substring(some, f" {typed}").to_numpy(zero_copy_only=False)] = 2
-            kinds[pc.starts_with(some, typed).to_numpy(zero_copy_only=False)] = 1
-            kinds[pc.equal(some, typed).to_numpy(zero_copy_only=False)] = 0
+            inside, kinds = _fitting(texts, typed)
             how[inside] = np.minimum(how[inside], kinds)
+        alias = np.full(len(how), -1, dtype=np.int64)
+        places, kinds = _fitting(self._folded_aliases, typed)
+        for place, kind in sorted(zip(places.tolist(), kinds.tolist(), strict=True), key=lambda each: each[1]):
+            one = int(self._of_alias[place])
+            if kind < how[one]:
+                how[one], alias[one] = kind, place
         ids = np.flatnonzero(how < len(HOW))
-        return ids, how[ids]
+        return ids, how[ids], alias[ids]
 
     def _near(self, typed: str, limit: int) -> list[str]:
         ids, lengths, labels = self._sorted_by_length()
@@ -114,6 +136,17 @@ class NameIndex:
             ids = np.argsort(lengths, kind="stable")
             self._by_length = ids, lengths[ids], self._labels.take(pa.array(ids)).to_pylist()
         return self._by_length
+
+
+def _fitting(texts: pa.Array, typed: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int8]]:
+    """Return the places of texts that hold what was typed, and how: as its place in `HOW`."""
+    inside = np.flatnonzero(pc.match_substring(texts, typed).to_numpy(zero_copy_only=False))
+    some = texts.take(pa.array(inside))
+    kinds = np.full(len(inside), 3, dtype=np.int8)
+    kinds[pc.match_substring(some, f" {typed}").to_numpy(zero_copy_only=False)] = 2
+    kinds[pc.starts_with(some, typed).to_numpy(zero_copy_only=False)] = 1
+    kinds[pc.equal(some, typed).to_numpy(zero_copy_only=False)] = 0
+    return inside, kinds
 
 
 def _labels(names: pa.Array) -> pa.Array:

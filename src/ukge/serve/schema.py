@@ -25,6 +25,15 @@ def finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def plain(value: object) -> str | int | float | bool | list[str]:
+    """Return a value of the node data as JSON has it: no NaN, which is text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, list):
+        return [str(each) for each in value]
+    return value if isinstance(value, (str, int, float, bool)) else str(value)
+
+
 class Triple(BaseModel):
     """A fact by its names."""
 
@@ -65,8 +74,9 @@ class RankQuery(BaseModel):
         str,
         Field(
             description="Which entities may be answers: `any`; `fitting`, those observed at this place of the "
-            "relation; `heads:RELATION` or `tails:RELATION`, those observed there.",
-            pattern=r"^(any|fitting|(heads|tails):[\s\S]+)$",
+            "relation; `heads:RELATION` or `tails:RELATION`, those observed there; `type:TYPE`, or the type alone, "
+            "those that are of a type of the node data.",
+            min_length=1,
             max_length=LONGEST_NAME,
         ),
     ] = "any"
@@ -91,13 +101,24 @@ class Interval(BaseModel):
         return None if low is None or high is None or math.isnan(low) else cls(low=low, high=high)
 
 
-class ObservedFact(Triple):
+class Labelled(Triple):
+    """A fact by its names, with what people call its entities."""
+
+    head_label: Annotated[str | None, Field(description="What people call the head, where that is not its name.")] = (
+        None
+    )
+    tail_label: Annotated[str | None, Field(description="What people call the tail, where that is not its name.")] = (
+        None
+    )
+
+
+class ObservedFact(Labelled):
     """A fact of the graph with its stored confidence."""
 
     confidence: float
 
 
-class PredictedFact(Triple):
+class PredictedFact(Labelled):
     """A fact with its predicted confidence, the bounds of it where they are known, and the stored one if there is."""
 
     confidence: float
@@ -115,6 +136,7 @@ class Answer(BaseModel):
     """A candidate for the missing entity."""
 
     entity: str
+    label: Annotated[str | None, Field(description="What people call the entity, where that is not its name.")] = None
     confidence: float
     interval: Interval | None = None
     observed: float | None = Field(None, description="The stored confidence; absent for an unseen fact.")
@@ -165,9 +187,11 @@ class RelationMatch(BaseModel):
 
 
 class EntityMatch(RelationMatch):
-    """An entity that fits a search."""
+    """An entity that fits a search; by its name, its label or an alias."""
 
     category: str
+    types: list[str] = Field([], description="Its types, as the node data says.")
+    alias: Annotated[str | None, Field(description="The alias that fits, where name and label do not.")] = None
     match: Literal["exact", "prefix", "word", "inside", "near"]
 
 
@@ -189,6 +213,10 @@ class EntityResponse(BaseModel):
     name: str
     label: str
     category: str
+    types: list[str] = Field([], description="Its types, as the node data says.")
+    description: str | None = Field(None, description="What it is, as the node data says.")
+    aliases: list[str] = Field([], description="What else it is called.")
+    about: dict[str, str | int | float | bool | list[str]] = Field({}, description="Further columns of the node data.")
     as_head: int = Field(description="Facts of the graph with this head.")
     as_tail: int = Field(description="Facts of the graph with this tail.")
     offset: int
@@ -240,7 +268,7 @@ class RuleResponse(BaseModel):
     examples: list[RuleExample]
 
 
-class DoubtOut(Triple):
+class DoubtOut(Labelled):
     """An observed fact whose stored confidence is contradicted."""
 
     stored: float

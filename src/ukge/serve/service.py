@@ -16,12 +16,14 @@ import pyarrow.compute as pc
 
 from ukge._version import __version__
 from ukge.asking.complete import Completion, complete
+from ukge.asking.naming import Kind
 from ukge.asking.rank import Query, Ranking
 from ukge.graph.fact import FactArrays
+from ukge.graph.nodes import TYPES
 from ukge.graph.queries import Places, Side
 from ukge.graph.vocabulary import Ids
 from ukge.serve import schema
-from ukge.serve.names import Match, category, label
+from ukge.serve.names import Match, label
 from ukge.serve.problems import NotReadyError, Problem, invalid
 from ukge.serve.rulebook import Rulebook
 from ukge.serve.settings import Limits
@@ -91,16 +93,18 @@ class Service:
         answers = [
             schema.Answer(
                 entity=each.entity,
+                label=each.label,
                 confidence=each.confidence,
                 interval=schema.Interval.of(each.low, each.high),
                 observed=each.stored,
             )
             for each in await self.do(lambda _: ranking.finish(found))
         ]
+        given = snapshot.entities[ranking.query.given]
         return schema.RankResponse(
-            head=query.head,
+            head=given if query.head is not None else None,
             relation=query.relation,
-            tail=query.tail,
+            tail=given if query.head is None else None,
             opinion=snapshot.predictor.judged_by,
             search=schema.Search.model_validate(searcher.describe()),
             answers=answers,
@@ -109,13 +113,16 @@ class Service:
     async def explain(self, head: str, relation: str, tail: str) -> schema.ExplainResponse:
         """Return the confidence of a fact with its reasons."""
         snapshot = self.snapshot
-        snapshot.ids([(head, relation, tail)])
+        ids = snapshot.ids([(head, relation, tail)])
+        head, tail = (snapshot.entities[int(ids[end][0])] for end in (0, 2))
         await self.found(snapshot.reasons)
         told = await self.do(lambda _: snapshot.predictor.explain(head, relation, tail))
         return schema.ExplainResponse(
             head=head,
             relation=relation,
             tail=tail,
+            head_label=told.labels[0],
+            tail_label=told.labels[1],
             confidence=told.confidence,
             interval=None if told.interval is None else schema.Interval.of(*told.interval),
             observed=told.observed,
@@ -125,15 +132,33 @@ class Service:
         )
 
     async def complete(
-        self, relations: Sequence[str], k: int, min_confidence: float = 0.0, *, fitting: bool = True
+        self,
+        relations: Sequence[str],
+        k: int,
+        min_confidence: float = 0.0,
+        *,
+        fitting: bool = True,
+        types: tuple[str | None, str | None] = (None, None),
     ) -> schema.CompleteResponse:
-        """Return the most confident unseen facts, of some relations or of all; those found by then if time runs out."""
+        """Return the most confident unseen facts, of some relations or of all; those found by then if time runs out.
+
+        `types` are those of the node data that heads and tails must be of.
+        """
         snapshot = self._asked(k, "query.k", *relations)
+        for wanted in filter(None, types):
+            snapshot.type(wanted)
         await self.found(snapshot.reasons)
         found = await self.do(
             lambda deadline: complete(
                 snapshot.predictor,
-                Completion(list(relations) or None, min_confidence=min_confidence, k=k, typed=fitting),
+                Completion(
+                    list(relations) or None,
+                    min_confidence=min_confidence,
+                    k=k,
+                    typed=fitting,
+                    head_type=types[0],
+                    tail_type=types[1],
+                ),
                 enough=lambda: deadline.left < SPARE_SECONDS,
             )
         )
@@ -173,10 +198,16 @@ class Service:
         if only is not None:
             facts = _taken(facts, facts.relation == only)
         order = np.argsort(-facts.confidence, kind="stable")[offset : offset + limit]
+        name = snapshot.entities[entity]
+        known = snapshot.nodes.get(name)
         return schema.EntityResponse(
             name=name,
-            label=label(name),
-            category=category(name),
+            label=snapshot.label(name),
+            category=snapshot.category(name),
+            types=[] if known is None else list(known.types),
+            description=None if known is None else known.description,
+            aliases=[] if known is None else list(known.aliases),
+            about={} if known is None else {what: schema.plain(value) for what, value in known.others.items()},
             as_head=len(parts["head"].head),
             as_tail=len(parts["tail"].head),
             offset=offset,
@@ -208,7 +239,13 @@ class Service:
         shown = [each for each in doubts if relation is None or each.relation == relation][:limit]
         facts = [
             schema.DoubtOut(
-                head=each.head, relation=each.relation, tail=each.tail, stored=each.stored, predicted=each.expected
+                head=each.head,
+                relation=each.relation,
+                tail=each.tail,
+                head_label=snapshot.labels.get(each.head),
+                tail_label=snapshot.labels.get(each.tail),
+                stored=each.stored,
+                predicted=each.expected,
             )
             for each in shown
         ]
@@ -265,11 +302,14 @@ def _ranking(snapshot: Snapshot, query: schema.RankQuery) -> Ranking:
 def _among(snapshot: Snapshot, query: schema.RankQuery, relation: int, side: Side) -> Places | None:
     """Return the entities that may be answers, None for all."""
     kinds: list[Places] = []
-    if query.type == "fitting":
-        kinds.append(snapshot.kind(relation, side))
-    elif query.type != "any":
-        end, _, name = query.type.partition(":")
-        kinds.append(snapshot.kind(snapshot.relation(name), "head" if end == "heads" else "tail"))
+    kind = Kind.of(query.type)
+    if kind.how in ("heads", "tails"):
+        snapshot.relation(kind.name)
+    elif kind.how == "type":
+        snapshot.type(kind.name)
+    of_type = snapshot.predictor.naming.candidates(query.type, relation, side, snapshot.kind)
+    if of_type is not None:
+        kinds.append(of_type)
     if query.prefix:
         starts = pc.starts_with(snapshot.entities.names, query.prefix).to_numpy(zero_copy_only=False)
         kinds.append(np.flatnonzero(starts))
@@ -287,7 +327,14 @@ def _observed(snapshot: Snapshot, facts: FactArrays) -> list[schema.ObservedFact
         facts.confidence.tolist(),
     )
     return [
-        schema.ObservedFact(head=head, relation=relation, tail=tail, confidence=confidence)
+        schema.ObservedFact(
+            head=head,
+            relation=relation,
+            tail=tail,
+            head_label=snapshot.labels.get(head),
+            tail_label=snapshot.labels.get(tail),
+            confidence=confidence,
+        )
         for head, relation, tail, confidence in zip(*columns, strict=True)
     ]
 
@@ -346,11 +393,19 @@ def _entities(snapshot: Snapshot, search: str, limit: int, fuzzy: bool) -> schem
         names = snapshot.entities.decode(np.argsort(-degree, kind="stable")[:limit]).to_pylist()
         found = [Match(name, "prefix") for name in names]
     index = snapshot.entities.index
+    names = [match.name for match in found]
+    types = dict(zip(names, snapshot.nodes.aligned(names, TYPES).to_pylist(), strict=True))
     matches = [
         schema.EntityMatch(
-            name=name, label=label(name), category=category(name), facts=int(degree[index[name]]), match=how
+            name=name,
+            label=snapshot.label(name),
+            category=snapshot.category(name),
+            types=types.get(name) or [],
+            alias=alias,
+            facts=int(degree[index[name]]),
+            match=how,
         )
-        for name, how in found
+        for name, how, alias in found
     ]
     return schema.EntitiesResponse(entities=matches)
 

@@ -5,6 +5,7 @@ opened and checked beside the one that is served, then takes its place between t
 from __future__ import annotations
 
 import asyncio
+import difflib
 import logging
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -21,6 +22,7 @@ from ukge.errors import DataError, UkgeError
 from ukge.evaluation.confidence import calibration, reliability
 from ukge.evidence.doubt import Doubt
 from ukge.graph.audit import Audit, audit
+from ukge.graph.nodes import TYPES, Nodes
 from ukge.graph.queries import Places, Side
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.graph.vocabulary import Ids
@@ -28,7 +30,7 @@ from ukge.runs.directory import Run
 from ukge.runs.learnt import Learnt
 from ukge.serve import schema
 from ukge.serve.metrics import Metrics
-from ukge.serve.names import NameIndex
+from ukge.serve.names import NameIndex, category, label, shortened
 from ukge.serve.rulebook import Rulebook
 from ukge.serve.work import Lazy, one_after_another
 
@@ -92,7 +94,33 @@ class Snapshot:
     @cached_property
     def entity_names(self) -> NameIndex:
         """The entities, to be searched."""
-        return NameIndex(self.entities, self.known.degree)
+        return NameIndex(self.entities, self.known.degree, self.nodes)
+
+    @property
+    def nodes(self) -> Nodes:
+        """What is known of the entities beside their facts."""
+        return self.predictor.nodes
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """What people call entities, where that is not their name."""
+        names = self.nodes.ids.to_pylist()
+        pairs = zip(names, self.nodes.labels(names), strict=True)
+        return {name: called for name, called in pairs if called is not None}
+
+    def label(self, name: str) -> str:
+        """Return what people call an entity: as the node data says, else the last part of its name."""
+        return shortened(self.labels[name]) if name in self.labels else label(name)
+
+    def category(self, name: str) -> str:
+        """Return what kind of entity it is: its first type, else what its name says, if anything."""
+        return self.kinds[name] if name in self.kinds else category(name)
+
+    @cached_property
+    def kinds(self) -> dict[str, str]:
+        """The first type of entities that have one, without what stands before a colon."""
+        types = zip(self.nodes.ids.to_pylist(), self.nodes.table[TYPES].to_pylist(), strict=True)
+        return {name: each[0].rpartition(":")[2] or each[0] for name, each in types if each}
 
     @cached_property
     def relation_names(self) -> NameIndex:
@@ -112,7 +140,7 @@ class Snapshot:
     def warm(self) -> None:
         """Begin to find what takes long, and build what the first request would otherwise wait for."""
         self.entities.index  # noqa: B018 — built at first use
-        _ = self.entity_names, self.relation_names
+        _ = self.entity_names, self.relation_names, self.labels, self.kinds
         if len(self.known):
             # The first judgement loads libraries and compiles; no request shall wait for that.
             head, relation, tail, _ = self.known.all()
@@ -138,10 +166,13 @@ class Snapshot:
         return head, relation, tail
 
     def entity(self, name: str) -> int:
-        """Return the id of an entity."""
+        """Return the id of an entity, which may be given by a label that no other has."""
         found = self.entities.index.get(name)
         if found is None:
-            raise UnknownNameError("entity", name)
+            called = self.nodes.called(name)
+            if not called:
+                raise UnknownNameError("entity", name)
+            found = self.entities.index[self.predictor.naming.name(name)]  # an error if several are called so
         return found
 
     def relation(self, name: str) -> int:
@@ -151,8 +182,18 @@ class Snapshot:
             raise UnknownNameError("relation", name)
         return found
 
+    def type(self, name: str) -> None:
+        """Refuse a type of the node data that no entity is of."""
+        try:
+            self.nodes.of_type(name)
+        except DataError:
+            raise UnknownNameError("type", name) from None
+
     def near(self, unknown: UnknownNameError) -> list[str]:
         """Return names that look like an unknown one; takes a moment among many names."""
+        if unknown.kind == "type":
+            types = list(self.nodes.types)
+            return difflib.get_close_matches(unknown.name[:LONGEST_NEAR], types, NEAR) or types[:NEAR]
         index = self.entity_names if unknown.kind == "entity" else self.relation_names
         return [match.name for match in index.search(unknown.name[:LONGEST_NEAR], NEAR)]
 

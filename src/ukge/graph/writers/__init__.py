@@ -6,13 +6,17 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ukge.errors import DataError
-from ukge.graph.files import atomic_sink
-from ukge.graph.formats import Format, check_options, format_of_path, writers
-from ukge.graph.uncertain import UncertainGraph
-from ukge.graph.writers import graphml, lines, rdf, tables  # noqa: F401  (each registers its formats)
+import pyarrow as pa
 
-__all__ = ["Format", "write", "writers"]
+from ukge.errors import DataError
+from ukge.graph.files import atomic_sink, extension_of
+from ukge.graph.formats import Format, check_options, format_of_path, writers
+from ukge.graph.nodes import Nodes
+from ukge.graph.uncertain import UncertainGraph
+from ukge.graph.writers import cx2, graphml, kgx, lines, rdf, sif, tables  # noqa: F401  (each registers its formats)
+from ukge.graph.writers.network import Network
+
+__all__ = ["Format", "network_format", "write", "write_network", "writers"]
 
 
 def write(
@@ -35,3 +39,30 @@ def write(
         raise DataError("there are no facts to write", source=str(target))
     with atomic_sink(target) as sink:
         writer.call(graph.compact(), sink, target, **options)
+
+
+def network_format(path: Path, format: str | None = None) -> str | None:  # noqa: A002
+    """Return the name of the format of networks that a file is to be written in, None if it is another format.
+
+    Networks have nodes and edges with any columns; other formats hold plain facts, or tables.
+    """
+    known = [name for name in writers if writers.get(name).network is not None]
+    if format is not None:
+        return format if format in known else None
+    return next((name for name in known if extension_of(path) in writers.get(name).extensions), None)
+
+
+def write_network(path: Path, table: pa.Table, nodes: Nodes, *, format: str | None = None) -> None:  # noqa: A002
+    """Write facts with all their columns (a table with head, relation and tail) and what is known of their entities.
+
+    The format is one of networks: by the extension, .graphml, .cx2, .sif, or by name, kgx.
+    """
+    name = network_format(path, format)
+    call = None if name is None else writers.get(name).network
+    if call is None:
+        listed = ", ".join(each for each in writers if writers.get(each).network is not None)
+        raise DataError("is not written as a network", source=str(path), hint=f"Formats of networks: {listed}.")
+    if len(table) == 0:
+        raise DataError("there are no facts to write", source=str(path))
+    with atomic_sink(path) as sink:
+        call(Network.of_table(table, nodes), sink, path)

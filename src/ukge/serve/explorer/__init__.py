@@ -16,6 +16,7 @@ from starlette.types import Scope
 
 from ukge.errors import ConfigError
 from ukge.serve.explorer.frame import FAVICON, PAGES, build_frame
+from ukge.serve.explorer.parts import speak_for
 from ukge.serve.guard import network
 from ukge.serve.problems import OverloadedError, Problem, TooOftenError
 from ukge.serve.service import Service
@@ -37,6 +38,7 @@ def create_explorer(service: Service) -> FastAPI:
     if _served:
         raise ConfigError("this process has an explorer already", hint="Serve the second run without one.")
     _served.append(service)
+    speak_for(service)
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     core.sio.eio.cors_allowed_origins = None  # same origin only; NiceGUI would take any
     templates.env.loader = WithNonces(Path(nicegui.__file__).parent / "templates")

@@ -6,8 +6,7 @@ from nicegui import PageArguments, events, ui
 
 from ukge.asking.rank import Seen
 from ukge.serve import schema
-from ukge.serve.explorer.parts import EntityField, put, relation_options, url
-from ukge.serve.names import label
+from ukge.serve.explorer.parts import EntityField, label, put, relation_options, url
 from ukge.serve.service import Service
 
 ANSWERS = 15

@@ -77,6 +77,7 @@ async def build(service: Service, args: PageArguments) -> None:
     """Build the page."""
     name = args.query_parameters.get("name", "")
     told = await service.entity(name, min(FACTS, service.limits.k))
+    name = told.name
     groups: dict[Group, list[schema.ObservedFact]] = defaultdict(list)
     for fact in told.facts:
         groups[fact.relation, fact.head == name].append(fact)

@@ -12,8 +12,7 @@ from ukge.html.pictures import histogram, reliability
 from ukge.logic.syntax import parse_rule
 from ukge.serve import schema
 from ukge.serve.api import listed
-from ukge.serve.explorer.parts import EntityField, markup, put, relation_options, url
-from ukge.serve.names import label
+from ukge.serve.explorer.parts import EntityField, label, markup, put, relation_options, url
 from ukge.serve.service import Service
 from ukge.serve.snapshot import Snapshot
 

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from nicegui import events, ui
 
 from ukge.html import render
-from ukge.serve.names import category, label
+from ukge.serve import names
 from ukge.serve.service import Service
 
 OFFERED, MOST_RELATIONS = 8, 2_000
@@ -19,6 +19,24 @@ def url(path: str, **query: str | int | None) -> str:
     """Return an address within the explorer."""
     given = {name: str(value) for name, value in query.items() if value is not None}
     return f"{path}?{urlencode(given)}" if given else path
+
+
+_speakers: list[Service] = []
+
+
+def speak_for(service: Service) -> None:
+    """Call entities as the run that this service serves does; there is one explorer in a process."""
+    _speakers[:] = [service]
+
+
+def label(name: str) -> str:
+    """Return what people call an entity or a relation."""
+    return _speakers[0].snapshot.label(name) if _speakers else names.label(name)
+
+
+def category(name: str) -> str:
+    """Return what kind of entity it is, if that is known."""
+    return _speakers[0].snapshot.category(name) if _speakers else names.category(name)
 
 
 def markup(template: str, **values: object) -> Markup:
