@@ -66,7 +66,7 @@ def small(name: str) -> UKGE:
     return UKGE(name, **settings, engine=engine, probe="none", checkpoint_seconds=0.0)
 
 
-@pytest.mark.parametrize("name", [*variants.names(), "pykeen:mure", "pykeen:um"])
+@pytest.mark.parametrize("name", [*variants.names(), "pykeen:mure", "pykeen:um", "pykeen:conve"])
 def test_a_model_learns_is_kept_resumed_asked_and_rested_upon(name: str, data: Dataset, tmp_path: Path) -> None:
     whole = small(name).fit(data, out=tmp_path / "whole", progress=False)
     assert whole.trained is not None

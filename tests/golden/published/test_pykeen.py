@@ -21,12 +21,16 @@ from ukge.models.scorers.interaction import Interaction, Representation
 
 DOCS = Path(__file__).parents[3] / "docs" / "models.md"
 WORKS = (
-    *("autosf", "boxe", "complex", "cp", "distma", "distmult", "hole", "kg2e", "lineare", "mure", "ntn", "pairre"),
-    *("quate", "rescal", "rotate", "se", "simple", "toruse", "transd", "transe", "transf", "transh", "transr"),
-    *("triplere", "um"),
+    *("autosf", "boxe", "complex", "conve", "convkb", "cp", "crosse", "distma", "distmult", "ermlp", "hole", "kg2e"),
+    *("lineare", "multilineartucker", "mure", "ntn", "pairre", "proje", "quate", "rescal", "rotate", "se", "simple"),
+    *("toruse", "transd", "transe", "transf", "transformer", "transh", "transr", "triplere", "tucker", "um"),
 )
-N_ENTITIES, N_RELATIONS, DIM = 7, 3, 5
-OWN: dict[str, dict[str, Any]] = {"cp": {"rank": 4}, "transr": {"relation_dim": DIM}}
+WEIGH = ("conve", "convkb", "crosse", "ermlp", "multilineartucker", "proje", "transformer", "tucker")
+"""Those with weights beside the rows."""
+N_ENTITIES, N_RELATIONS, DIM = 7, 3, 8
+PLAIN = {"apply_batch_normalization": False}
+OWN: dict[str, dict[str, Any]] = {"cp": {"rank": 4}, "transr": {"relation_dim": DIM}, "conve": PLAIN}
+OWN["tucker"] = {**PLAIN, "relation_dim": DIM}
 """What makes PyKEEN's models as large as ours."""
 
 
@@ -42,6 +46,14 @@ def their_model(name: str) -> Any:
 
     given = {"triples_factory": CoreTriplesFactory.create(torch.tensor([[0, 0, 1]]), N_ENTITIES, N_RELATIONS)}
     given["random_seed"] = 1
+    if name in ("crosse", "multilineartucker", "transformer"):
+        sized = {"crosse": "embedding_dim", "multilineartucker": "head_dim", "transformer": "input_dim"}[name]
+        kinds = {"multilineartucker": (2, 1), "crosse": (1, 2)}.get(name, (1, 1))
+        shapes: dict[str, Any] = {
+            f"{each}_representations_kwargs": [{"shape": DIM}] * n
+            for each, n in zip(("entity", "relation"), kinds, strict=True)
+        }
+        return ERModel(interaction=name, interaction_kwargs={sized: DIM}, **given, **shapes)
     if name in ("lineare", "triplere"):
         shapes = {
             "entity_representations_kwargs": {"shape": DIM},
@@ -71,6 +83,13 @@ def test_an_interaction_says_what_pykeens_model_says(name: str, installed: None)
     assert (entity.shape[1], relation.shape[1]) == (scorer.entity_width(DIM), scorer.relation_width(DIM))
     model.post_parameter_update()
     model.eval()
+    with torch.no_grad():
+        for weight in model.interaction.parameters():
+            weight.add_(0.3 * torch.randn_like(weight))
+    theirs = {key.replace(".", "_"): each.detach() for key, each in model.interaction.named_parameters()}
+    assert [part.name for part in scorer.shared_parts(DIM)] == list(theirs)
+    assert bool(theirs) == (name in WEIGH)
+    scorer = scorer.bound(theirs)
     facts = torch.cartesian_prod(torch.arange(N_ENTITIES), torch.arange(N_RELATIONS), torch.arange(N_ENTITIES))
     head, kind, tail = facts.T
     close: dict[str, Any] = {"rtol": 1e-4, "atol": 1e-5}
@@ -89,7 +108,7 @@ def test_an_interaction_says_what_pykeens_model_says(name: str, installed: None)
     arrays = [each.numpy() for each in (entity[head], relation[kind], entity[tail])]
     for each in arrays:
         each.flags.writeable = False
-    in_numpy = scorer.plausibility(*arrays)
+    in_numpy = scorer.bound({key: each.numpy() for key, each in theirs.items()}).plausibility(*arrays)
     assert in_numpy.dtype == np.float32
     np.testing.assert_allclose(in_numpy, wanted.numpy(), rtol=1e-4, atol=1e-5)
 
@@ -99,11 +118,15 @@ def test_gradients_reach_every_table_and_are_finite(name: str, installed: None) 
     scorer = scorers.get(f"pykeen:{name}")
     start = init(scorer, N_ENTITIES, N_RELATIONS, DIM, 0.3, seed=1)
     entity, relation = (torch.from_numpy(each).requires_grad_() for each in (start.entity, start.relation))
+    shared = {key: torch.from_numpy(each).requires_grad_() for key, each in start.shared.items()}
+    if name == "multilineartucker":  # starts at 0, so that entities have no slope before the first step
+        shared = {key: (each + 1).detach().requires_grad_() for key, each in shared.items()}
+    scorer = scorer.bound(shared)
     pick = torch.arange(N_RELATIONS)
     head, kind, tail = entity[pick], relation[pick], entity[pick + 1]
     mixed = torch.cat([scorer.tail_query(head, kind), scorer.head_query(kind, tail)])
     loss = scorer.compare_all(mixed, entity).square().sum() + scorer.plausibility(head, kind, head).sum()
-    found = torch.autograd.grad(loss, (entity, relation), allow_unused=not relation.shape[1])
+    found = torch.autograd.grad(loss, (entity, relation, *shared.values()), allow_unused=not relation.shape[1])
     for gradient in found:
         assert gradient is None or gradient.isfinite().all()
     assert (found[0].abs().sum(0) > 0).all()
@@ -156,6 +179,17 @@ def test_rows_start_as_pykeens_do(installed: None) -> None:
     )
 
 
+def test_weights_start_as_pykeens_do_and_are_those_of_the_dimension(installed: None) -> None:
+    tucker, again = (init(scorers.get("pykeen:tucker"), 9, 3, 12, 0.3, seed=2) for _ in range(2))
+    core = tucker.shared["core_tensor"]
+    assert core.shape == (12, 12, 12)
+    assert np.array_equal(core, again.shared["core_tensor"])
+    assert np.abs(core).max() <= 1.0  # uniform
+    assert core.std() == pytest.approx(3**-0.5, rel=0.05)
+    assert init(scorers.get("pykeen:proje"), 9, 3, 4, 0.3, seed=2).shared["b_p"].shape == (1,)
+    assert scorers.get("pykeen:convkb,num_filters=5").shared_parts(6)[0].shape == (5, 1, 1, 3)
+
+
 def test_the_page_names_what_works(installed: None) -> None:
     assert ours.usable() == WORKS
     told = " ".join(DOCS.read_text(encoding="utf-8").split())
@@ -166,7 +200,8 @@ def test_the_page_names_what_works(installed: None) -> None:
     ("text", "what"),
     [
         ("TransDD", "PyKEEN has no interaction 'TransDD'\nWhat to do: Did you mean 'transd'"),
-        ("conve", "PyKEEN's interaction 'conve' has weights beside the rows of entities"),
+        ("ermlpe", "PyKEEN's interaction 'ermlpe' does not work here: it cannot do without normalisation over a batch"),
+        ("conve,embedding_dim=9", "PyKEEN's interaction 'conve' has no setting 'embedding_dim'"),
         ("transe,q=1", "PyKEEN's interaction 'transe' has no setting 'q'\nWhat to do: Known: free, p, power_norm"),
         ("transe,p", "'p' is no setting\nWhat to do: Say it as NAME=VALUE"),
         ("transe,p=far", "PyKEEN's interaction 'transe' does not work with these settings"),
@@ -180,6 +215,11 @@ def test_what_is_wrong_with_a_name_is_told(text: str, what: str, installed: None
     with pytest.raises(ConfigError) as caught:
         scorers.get(f"pykeen:{text}")
     assert str(caught.value).startswith(what)
+
+
+def test_a_dimension_that_does_not_suit_is_told(installed: None) -> None:
+    with pytest.raises(ConfigError, match=r"'conve' does not work with dim=7: .*\nWhat to do: Choose another dim"):
+        init(scorers.get("pykeen:conve"), N_ENTITIES, N_RELATIONS, 7, 0.3, seed=1)
 
 
 def test_a_name_is_pykeens_in_any_case_and_sizes_can_be_given(installed: None) -> None:

@@ -5,6 +5,9 @@ Ali, Berrendorf, Hoyt, Vermue, Sharifzadeh, Tresp, Lehmann: PyKEEN 1.0. JMLR 22,
 Where PyKEEN has a model of the same name, rows start as that model's do and are held to its constraints (RotatE's
 relations have modulus 1, TransE's entities length 1). PyKEEN corrects rows after every step; here they are corrected
 where they are read. PyKEEN is loaded when such a scorer is asked for, and not before.
+
+Weights beside those rows are tables that all facts share. Normalisation over a batch and dropout are left out: the
+first makes a score depend on what else is asked, the second would have to be drawn in the same way by whoever goes on.
 """
 
 from __future__ import annotations
@@ -12,11 +15,14 @@ from __future__ import annotations
 import inspect
 import logging
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from importlib import import_module
 from typing import Any
+
+import numpy as np
 
 from ukge.errors import ConfigError, known_names
 from ukge.models.scorers.base import scorers
@@ -30,8 +36,13 @@ WORDS = {"true": True, "false": False, "none": None}
 NORM = 1
 """LineaRE's p, of which PyKEEN has no model; its paper knows no other."""
 
-FACTS, DIM = 32, 6
+FACTS, DIM = 32, 8
 """Random facts, and their dimension, by which it is found out what an interaction is like."""
+
+SIZED_BY = ("embedding_dim", "input_dim", "head_dim")
+"""What interactions with weights call the dimension."""
+
+NORMALISED = "apply_batch_normalization"
 
 
 @scorers.family("pykeen", "NAME")
@@ -45,17 +56,22 @@ def interaction(text: str) -> Interaction:
         raise ConfigError(f"PyKEEN has no interaction '{name}'", hint=known_names(key, usable()))
     if key not in usable():
         raise ConfigError(
-            f"PyKEEN's interaction '{key}' has weights beside the rows of entities and relations, which no scorer has",
-            hint=f"Take one of those that have none: {', '.join(usable())}.",
+            f"PyKEEN's interaction '{key}' does not work here: it cannot do without normalisation over a batch",
+            hint=f"Take another one: {', '.join(usable())}.",
         )
     return _made(key, dict(_setting(each) for each in given))
 
 
 @cache
 def usable() -> tuple[str, ...]:
-    """Return the names of the interactions of PyKEEN that have no weights of their own."""
+    """Return the names of the interactions of PyKEEN that learn nothing but weights."""
     known: dict[str, Any] = _pykeen("nn.modules").interaction_resolver.lookup_dict
-    return tuple(key for key in sorted(known) if not any(True for _ in _module(key, {}).parameters()))
+    return tuple(key for key in sorted(known) if not _keeps_statistics(_module(key, {})))
+
+
+def _keeps_statistics(module: Any) -> bool:
+    """Return whether it learns what no gradient tells: means and variances of batches."""
+    return any(getattr(each, "running_mean", None) is not None for each in module.modules())
 
 
 def _pykeen(module: str) -> Any:
@@ -84,9 +100,11 @@ def _setting(text: str) -> tuple[str, Any]:
 
 
 def _made(key: str, settings: dict[str, Any]) -> Interaction:
-    takes = set(inspect.signature(_pykeen("nn.modules").interaction_resolver.lookup_dict[key]).parameters)
     first = _module(key, {})
+    sized, weighs = _sized_by(key), any(True for _ in first.parameters())
+    takes = set(_takes(key)) - ({sized, NORMALISED} if weighs else set())
     letters = {letter for each in (*first.entity_shape, *first.relation_shape) for letter in each} - {"d"}
+    letters = set() if weighs else letters
     for name in settings:
         if name not in takes | letters | {FREE}:
             raise ConfigError(
@@ -112,15 +130,43 @@ def _made(key: str, settings: dict[str, Any]) -> Interaction:
         )
         for kind, shapes in (("entity", module.entity_shape), ("relation", module.relation_shape))
     ]
-    return _tried(Interaction(key, module, rows[0], rows[1]))
+    scorer = Interaction(key, module, rows[0], rows[1])
+    if weighs:
+        scorer = replace(scorer, module_at=cache(partial(_module_at, scorer, settings)))
+    return _tried(scorer)
+
+
+def _module_at(scorer: Interaction, settings: dict[str, Any], dim: int) -> Any:
+    """Return the interaction of one dimension. Some find out only when they are asked that it does not suit them."""
+    module = _module(scorer.name, {**settings, _sized_by(scorer.name): dim})
+    at_once = replace(scorer, module_at=lambda _: module)
+    try:
+        _scores(at_once.bound({part.name: np.ones(part.shape, "float32") for part in at_once.shared_parts(dim)}), dim)
+    except Exception as error:
+        raise ConfigError(
+            f"PyKEEN's interaction '{scorer.name}' does not work with ‹dim={dim}›: {_first_line(error)}",
+            hint="Choose another ‹dim›; powers of two suit most.",
+        ) from error
+    return module
+
+
+def _takes(key: str) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(_pykeen("nn.modules").interaction_resolver.lookup_dict[key]).parameters
+
+
+def _sized_by(key: str) -> str:
+    """Return what an interaction calls the dimension, if it has to know it."""
+    return next((name for name in SIZED_BY if name in _takes(key)), "")
 
 
 def _module(key: str, settings: dict[str, Any]) -> Any:
     """Return an interaction of PyKEEN, with the settings of its model where others are not given."""
     kind = _pykeen("nn.modules").interaction_resolver.lookup_dict[key]
-    takes, model = inspect.signature(kind).parameters, _model(key)
+    takes, model, sized = _takes(key), _model(key), _sized_by(key)
     own: dict[str, Any] = {"p": NORM} if "p" in takes and takes["p"].default is inspect.Parameter.empty else {}
-    if model is not None and type(model.interaction) is kind:
+    if sized:
+        own |= {sized: DIM} | ({NORMALISED: False} if NORMALISED in takes else {})
+    elif model is not None and type(model.interaction) is kind:
         if not settings:
             return model.interaction
         own = {name: getattr(model.interaction, name) for name in takes if hasattr(model.interaction, name)}
@@ -179,22 +225,33 @@ def _representations(
 
 def _tried(scorer: Interaction) -> Interaction:
     """Return a scorer that says whether it is a distance and whether it is symmetric, found out on random facts."""
-    import torch  # noqa: PLC0415
-
-    draw = torch.Generator().manual_seed(0)
-    widths = scorer.entity_width(DIM), scorer.relation_width(DIM), scorer.entity_width(DIM)
-    head, relation, tail = (torch.randn(FACTS, width, generator=draw, dtype=torch.float64) for width in widths)
+    rng = np.random.default_rng(0)
     try:
-        with torch.no_grad():
-            here, there = (scorer.plausibility(*rows) for rows in ((head, relation, tail), (tail, relation, head)))
+        first = {part.name: part.start.draw(rng, part.shape) for part in scorer.shared_parts(DIM)}
+        here, there = _scores(scorer.bound(first), DIM)
     except Exception as error:
         raise _refused(scorer.name, error) from error
-    if not here.isfinite().all():
+    if not np.isfinite(here).all():
         raise _refused(scorer.name, ValueError("scores of random facts are no numbers"))
-    distance, symmetric = bool((here <= 0).all()), bool(torch.allclose(here, there, rtol=1e-12))
-    return Interaction(scorer.name, scorer.module, scorer.entity, scorer.relation, distance, symmetric)
+    says_something = bool((here != 0).any())  # PyKEEN's multilineartucker starts at 0
+    distance = says_something and bool((here <= 0).all())
+    symmetric = says_something and np.allclose(here, there, rtol=1e-12)
+    return replace(scorer, distance=distance, symmetric=symmetric)
+
+
+def _scores(scorer: Interaction, dim: int) -> tuple[Any, Any]:
+    """Return what a scorer says of random facts, and of their mirrors."""
+    draw = np.random.default_rng(0)
+    widths = scorer.entity_width(dim), scorer.relation_width(dim), scorer.entity_width(dim)
+    head, relation, tail = (draw.standard_normal((FACTS, width)) for width in widths)
+    tables = {name: table.astype(np.float64) for name, table in scorer.weights.items()}
+    asked = scorer.bound(tables)
+    return asked.plausibility(head, relation, tail), asked.plausibility(tail, relation, head)
 
 
 def _refused(key: str, error: Exception) -> ConfigError:
-    text = (str(error).strip() or type(error).__name__).splitlines()[0]
-    return ConfigError(f"PyKEEN's interaction '{key}' does not work with these settings: {text}")
+    return ConfigError(f"PyKEEN's interaction '{key}' does not work with these settings: {_first_line(error)}")
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

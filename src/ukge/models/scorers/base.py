@@ -29,8 +29,8 @@ EPS = 1e-12
 class Drawn(Protocol):
     """What gives the numbers that a part starts with."""
 
-    def draw(self, rng: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.float32]:
-        """Return so many rows of numbers."""
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
+        """Return a table of numbers."""
 
 
 class Start(NamedTuple):
@@ -80,7 +80,7 @@ class SharedPart(NamedTuple):
 
     name: str
     shape: tuple[int, ...]
-    start: Start
+    start: Drawn
 
 
 def width_of(parts: Sequence[Part], dim: int) -> int:

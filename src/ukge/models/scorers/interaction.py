@@ -6,16 +6,16 @@ Rows hold an entity's or a relation's representations one after another, flatten
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from ukge.models.arrays import Array, side_by_side
-from ukge.models.scorers.base import Part, Scorer, dim_of
+from ukge.models.scorers.base import Part, Scorer, SharedPart, dim_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -47,7 +47,7 @@ class Representation:
         """Return its place in a row."""
         return Part(name, None if self.initializer is None else self, self.width)
 
-    def draw(self, rng: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.float32]:
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
         """Return so many rows of first numbers. PyTorch's own generator is left as it was."""
         import torch  # noqa: PLC0415 — PyTorch takes a second to load
 
@@ -76,6 +76,24 @@ class Representation:
         return (*self.shape(dim), 2) if self.is_complex else self.shape(dim)
 
 
+class FirstWeights(NamedTuple):
+    """Where a weight of a module starts: where a fresh module of the same kind has it."""
+
+    module: Callable[[], Any]
+    name: str
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
+        """Return the numbers of a fresh module. PyTorch's own generator is left as it was."""
+        import torch  # noqa: PLC0415
+
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(int(rng.integers(2**62)))
+            fresh = self.module()
+            fresh.reset_parameters()
+        drawn: npt.NDArray[np.float32] = fresh.get_parameter(self.name).detach().numpy().reshape(shape)
+        return drawn
+
+
 @cache
 def _dimension(row: tuple[Representation, ...], width: int) -> int:
     """Return the dimension at which a row of representations is so wide."""
@@ -86,7 +104,8 @@ def _dimension(row: tuple[Representation, ...], width: int) -> int:
 class Interaction(Scorer):
     """g as an interaction of PyKEEN has it.
 
-    A query is the given row, the relation's, and 1 where the tail is asked for, 0 where the head is.
+    A query is the given row, the relation's, and 1 where the tail is asked for, 0 where the head is. One with weights
+    of its own is another module for each dimension (`module_at`), and its weights are tables that all facts share.
     """
 
     name: str
@@ -95,6 +114,8 @@ class Interaction(Scorer):
     relation: tuple[Representation, ...] = field(repr=False)
     distance: bool = field(default=False, repr=False)
     symmetric: bool = field(default=False, repr=False)  # type: ignore[misc]
+    module_at: Callable[[int], Any] | None = field(default=None, repr=False, compare=False)
+    weights: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     inner_product = False
 
@@ -107,6 +128,20 @@ class Interaction(Scorer):
     def relation_parts(self) -> tuple[Part, ...]:  # type: ignore[override]
         """What PyKEEN's interaction says of relations."""
         return _parts(self.relation)
+
+    def shared_parts(self, dim: int) -> tuple[SharedPart, ...]:
+        """Return the weights of the module of this dimension, if it has any."""
+        if self.module_at is None:
+            return ()
+        fresh = partial(self.module_at, dim)
+        return tuple(
+            SharedPart(_table(name), tuple(weight.shape) or (1,), FirstWeights(fresh, name))
+            for name, weight in fresh().named_parameters()
+        )
+
+    def bound(self, shared: Mapping[str, Any]) -> Self:
+        """Return the formula with the module's weights."""
+        return self if self.module_at is None else replace(self, weights=shared)
 
     def tail_query(self, head: Array, relation: Array) -> Array:
         """Return the head, the relation, and 1."""
@@ -149,13 +184,34 @@ class Interaction(Scorer):
         given = _unpacked(self.entity, query[..., :width], dim)
         other = _unpacked(self.entity, candidate, dim)
         head, last = (given, other) if tail else (other, given)
-        module = self.module.to(query)
-        found: Tensor = module(
+        module = self.module.to(query) if self.module_at is None else self.module_at(dim)
+        given_to = (
             _one([head[at] for at in module.head_indices]),
             _one(_unpacked(self.relation, query[..., width:-1], dim)),
             _one([last[at] for at in module.tail_indices]),
         )
-        return found
+        if self.module_at is None:
+            found: Tensor = module(*given_to)
+            return found
+        return _with_weights(module, self.weights, given_to)
+
+
+def _table(name: str) -> str:
+    """Return what a module's weight is called among the tables."""
+    return name.replace(".", "_")
+
+
+def _with_weights(module: Any, tables: Mapping[str, Any], given: tuple[Any, ...]) -> Tensor:
+    import torch  # noqa: PLC0415
+    from torch.func import functional_call  # noqa: PLC0415
+
+    weights = {}
+    for name, first in module.named_parameters():
+        held = tables[_table(name)]
+        held = torch.from_numpy(np.require(held, requirements="W")) if isinstance(held, np.ndarray) else held
+        weights[name] = held.reshape(first.shape)
+    found: Tensor = functional_call(module, weights, given)
+    return found
 
 
 def _asked(given: Array, relation: Array, sign: float) -> Array:
