@@ -23,6 +23,7 @@ NEVER = (
     "psutil",
     "fastapi",
     "jinja2",
+    "mcp",
 )
 """Libraries that only training, fitting, mining or serving need; Numba itself loads no more than the top of SciPy."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -44,7 +45,7 @@ def test_many_facts_come_back_in_their_order(client: TestClient, model: UKGE, sn
 
 @pytest.mark.parametrize("side", ["head", "tail"])
 def test_rank_gives_what_the_estimator_gives(client: TestClient, model: UKGE, fact: dict[str, str], side: str) -> None:
-    asked = {"relation": fact["relation"], side: fact[side], "k": 7}
+    asked: dict[str, Any] = {"relation": fact["relation"], side: fact[side], "k": 7}
     told = client.get("/v1/rank", params=asked).json()
     expected = model.rank(relation=fact["relation"], k=7, **{side: fact[side]})
     assert [each["entity"] for each in told["answers"]] == [each.entity for each in expected]
@@ -54,7 +55,7 @@ def test_rank_gives_what_the_estimator_gives(client: TestClient, model: UKGE, fa
 
 
 def test_rank_keeps_observed_answers_out_or_only(client: TestClient, snapshot: Snapshot, fact: dict[str, str]) -> None:
-    asked = {"head": fact["head"], "relation": fact["relation"], "k": 50}
+    asked: dict[str, Any] = {"head": fact["head"], "relation": fact["relation"], "k": 50}
     known = {
         snapshot.entities[int(each)]
         for each in snapshot.known.answers(
@@ -76,7 +77,7 @@ def test_rank_keeps_observed_answers_out_or_only(client: TestClient, snapshot: S
 def test_rank_takes_types_prefixes_and_a_least_confidence(
     client: TestClient, snapshot: Snapshot, fact: dict[str, str]
 ) -> None:
-    asked = {"head": fact["head"], "relation": fact["relation"], "k": 50}
+    asked: dict[str, Any] = {"head": fact["head"], "relation": fact["relation"], "k": 50}
     fitting = client.get("/v1/rank", params={**asked, "type": "fitting"}).json()["answers"]
     whole = snapshot.dataset.whole()
     tails = set(

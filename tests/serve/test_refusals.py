@@ -164,12 +164,12 @@ def test_a_slow_body_is_ended_by_the_time_limit() -> None:
 def test_too_many_pages_are_turned_away_and_the_api_is_not(run: Path) -> None:
     from fastapi import FastAPI
 
-    from ukge.serve.server import Explorer, front
+    from ukge.serve.server import Beside, front
 
     _, service = create_app(run, explorer=False)
     crowded = front(
         service,
-        Explorer(FastAPI(), ("/",), lambda scope: scope["path"] == "/", lambda scope, limits: OverloadedError()),
+        [Beside(FastAPI(), lambda scope: scope["path"] == "/", ["/"], lambda scope, limits: OverloadedError())],
         None,
     )
     with TestClient(Guard(crowded, Access(), Limits(), Metrics())) as asking:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -71,7 +72,7 @@ def test_links_propose_what_the_model_does_not(
     evidence, model = Evidence.load(judged), UKGE.load(judged)
     beyond = 0
     for fact in snapshot.dataset.test[:20]:
-        query = {"head": fact.head, "relation": fact.relation, "k": 3}
+        query: dict[str, Any] = {"head": fact.head, "relation": fact.relation, "k": 3}
         found = {each.entity for each in model.rank(fact.head, fact.relation, k=3)}
         asked = Queries.of("tail", evidence.entities.id(fact.head), evidence.relations.id(fact.relation))
         linked = linked_candidates(evidence.features, asked, 3)[0]

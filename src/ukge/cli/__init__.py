@@ -37,6 +37,7 @@ COMMANDS = {
     "doubt": ("ask", ASK),
     "fuse": ("predict", ASK),
     "serve": ("serve", ASK),
+    "mcp": ("mcp", ASK),
     "evaluate": ("evaluate", JUDGE),
     "compare": ("evaluate", JUDGE),
     "reproduce": ("reproduce", JUDGE),

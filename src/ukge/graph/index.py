@@ -20,6 +20,8 @@ from ukge.graph.queries import Answers, AnyIds, Floats, Places, Queries, Side
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids
 
+NO_ROWS: Places = np.zeros(0, dtype=np.int64)
+
 
 @dataclass(frozen=True, eq=False)
 class Ranges:
@@ -228,6 +230,18 @@ class FactIndex:
     def stored(self, head: AnyIds, relation: AnyIds, tail: AnyIds) -> Floats:
         """Return the confidence that the graph gives each fact, NaN where it does not hold it."""
         return np.append(self.triples.mean, np.nan)[self.find(head, relation, tail)]
+
+    def sources(self, head: AnyIds, relation: AnyIds, tail: AnyIds) -> list[str | None]:
+        """Return of each fact where its rows came from, None where the graph does not hold it or does not say."""
+        names = self.graph.source
+        if names is None:
+            return [None] * len(head)
+        told: list[str | None] = []
+        for at in self.find(head, relation, tail).tolist():
+            rows = self.triples.rows[self.triples.start[at] : self.triples.start[at + 1]] if at >= 0 else NO_ROWS
+            found = dict.fromkeys(names[int(row)].as_py() for row in rows)
+            told.append(", ".join(name for name in found if name is not None) or None)
+        return told
 
     def linked(self, head: AnyIds, tail: AnyIds) -> npt.NDArray[np.bool_]:
         """Return which pairs of entities a fact links, whatever its relation and its direction."""

@@ -27,7 +27,7 @@ log = logging.getLogger("ukge.serve")
 COOKIE = "ukge_pass"
 LOGIN_PATH = "/login"
 OPEN_PATHS = frozenset({"/healthz", LOGIN_PATH})
-API_PATHS = ("/v1/", "/healthz", "/metrics", "/openapi.json")
+API_PATHS = ("/v1/", "/healthz", "/metrics", "/openapi.json", "/mcp")
 CHANNEL = "/_nicegui_ws"
 """The explorer's channel to its pages, a WebSocket."""
 

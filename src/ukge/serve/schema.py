@@ -67,8 +67,8 @@ class RankQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")  # a parameter with a typing error would be left out silently
 
     relation: Name
-    head: Name | None = None
-    tail: Name | None = None
+    head: Annotated[Name | None, Field(description="Give it to ask for tails.")] = None
+    tail: Annotated[Name | None, Field(description="Give it to ask for heads.")] = None
     k: Limit = 10
     type: Annotated[
         str,
@@ -101,6 +101,9 @@ class Interval(BaseModel):
         return None if low is None or high is None or math.isnan(low) else cls(low=low, high=high)
 
 
+Source = Annotated[str | None, Field(description="Where the stored fact came from, if the graph says.")]
+
+
 class Labelled(Triple):
     """A fact by its names, with what people call its entities."""
 
@@ -116,6 +119,7 @@ class ObservedFact(Labelled):
     """A fact of the graph with its stored confidence."""
 
     confidence: float
+    source: Source = None
 
 
 class PredictedFact(Labelled):
@@ -124,6 +128,7 @@ class PredictedFact(Labelled):
     confidence: float
     interval: Interval | None = None
     observed: float | None = Field(None, description="The stored confidence; absent for an unseen fact.")
+    source: Source = None
 
 
 class ConfidenceResponse(BaseModel):
@@ -140,6 +145,7 @@ class Answer(BaseModel):
     confidence: float
     interval: Interval | None = None
     observed: float | None = Field(None, description="The stored confidence; absent for an unseen fact.")
+    source: Source = None
 
 
 class Search(BaseModel):

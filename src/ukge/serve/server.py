@@ -12,14 +12,14 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Container, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple, NoReturn
 
 import torch
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -36,34 +36,42 @@ WATCH_SECONDS = 2.0
 INDEX_ABOVE = 1_000_000
 
 
-class Explorer(NamedTuple):
-    """The pages for people: their application, their addresses, what it answers, and whether one may have another."""
+def _roomy(_: Scope, __: Limits) -> None:
+    """Say that another may come: what holds nothing for those who come is never crowded."""
 
-    app: FastAPI
-    pages: Container[str]
+
+class Beside(NamedTuple):
+    """What stands beside the API, the explorer for people or tools for agents: its application, and what it answers.
+
+    `pages` are the addresses of pages that are held for a browser; `crowded` says why there may not be another.
+    """
+
+    app: Starlette
     answers: Callable[[Scope], bool]
-    crowded: Callable[[Scope, Limits], Problem | None]
+    pages: Collection[str] = ()
+    crowded: Callable[[Scope, Limits], Problem | None] = _roomy
 
 
-def front(service: Service, explorer: Explorer | None, watch_seconds: float | None) -> ASGIApp:
-    """Return what sends a request to the API or to the explorer, and keeps both alive between start and end."""
+def front(service: Service, beside: Sequence[Beside], watch_seconds: float | None) -> ASGIApp:
+    """Return what sends a request to the API or to what stands beside it, and keeps all alive from start to end."""
     api = create_api(service)
 
     async def chosen(scope: Scope, receive: Receive, send: Send) -> None:
         # Addresses that lead nowhere are left to the API: the explorer would hold a page in memory to say so.
-        if explorer is None or not explorer.answers(scope):
+        other = next((each for each in beside if each.answers(scope)), None)
+        if other is None:
             await api(scope, receive, send)
             return
-        refused = explorer.crowded(scope, service.limits) if scope["path"] in explorer.pages else None
+        refused = other.crowded(scope, service.limits) if scope["path"] in other.pages else None
         if refused is not None:
             raise refused
-        await explorer.app(scope, receive, send)
+        await other.app(scope, receive, send)
 
     @contextlib.asynccontextmanager
     async def alive(_: object) -> AsyncIterator[None]:
         async with contextlib.AsyncExitStack() as stack:
-            if explorer is not None:
-                await stack.enter_async_context(explorer.app.router.lifespan_context(explorer.app))
+            for each in beside:
+                await stack.enter_async_context(each.app.router.lifespan_context(each.app))
             await asyncio.to_thread(service.snapshot.warm)
             watch = None if watch_seconds is None else asyncio.create_task(service.live.watch(watch_seconds))
             try:
@@ -74,6 +82,34 @@ def front(service: Service, explorer: Explorer | None, watch_seconds: float | No
                 service.work.close()
 
     return Router(default=chosen, lifespan=alive)
+
+
+def open_service(
+    run: Path,
+    *,
+    data: str | Path | None = None,
+    prior: float | None = None,
+    limits: Limits | None = None,
+    index_above: int = INDEX_ABOVE,
+) -> Service:
+    """Open a run and return what answers by name: a run that is missing, damaged or does not fit is refused here.
+
+    `prior` is the share of facts among the links that will be asked about, as for `Predictor.open`. With more than
+    `index_above` entities, an approximate index answers rank queries as soon as it is built.
+    """
+    # Requests run beside each other; splitting the work of each as well would only make them wait for one another.
+    torch.set_num_threads(1)
+    allowed = limits or Limits()
+    live = Live(run, lambda path: Snapshot.open(path, data, index_above=index_above, prior=prior))
+    return Service(live, Work(allowed.waiting, on_pass=live.metrics.together.observe), allowed)
+
+
+def guarded(
+    service: Service, access: Access, beside: Sequence[Beside] = (), watch_seconds: float | None = WATCH_SECONDS
+) -> ASGIApp:
+    """Return the application that serves all of it behind one guard."""
+    pages = frozenset(page for each in beside for page in each.pages)
+    return Guard(front(service, beside, watch_seconds), access, service.limits, service.live.metrics, pages)
 
 
 def create_app(
@@ -87,26 +123,17 @@ def create_app(
     watch_seconds: float | None = WATCH_SECONDS,
     index_above: int = INDEX_ABOVE,
 ) -> tuple[ASGIApp, Service]:
-    """Open a run and return the application that serves it, and the service behind it.
+    """Open a run as `open_service` does and return the application that serves it, and the service behind it.
 
-    `prior` is the share of facts among the links that will be asked about, as for `Predictor.open`.
-    A run that is missing, unfinished, damaged, or does not fit its data is refused here. `watch_seconds` is how often
-    to look for a new run at the same path, None for never. With more than `index_above` entities, an approximate index
-    answers rank queries as soon as it is built.
+    `watch_seconds` is how often to look for a new run at the same path, None for never.
     """
-    # Requests run beside each other; splitting the work of each as well would only make them wait for one another.
-    torch.set_num_threads(1)
-    allowed = limits or Limits()
-    live = Live(run, lambda path: Snapshot.open(path, data, index_above=index_above, prior=prior))
-    work = Work(allowed.waiting, on_pass=live.metrics.together.observe)
-    service = Service(live, work, allowed)
-    pages = None
+    service = open_service(run, data=data, prior=prior, limits=limits, index_above=index_above)
+    beside: list[Beside] = []
     if explorer:
         from ukge.serve.explorer import PAGES, answers, create_explorer, crowded  # noqa: PLC0415 — loads for a second
 
-        pages = Explorer(create_explorer(service), PAGES, answers, crowded)
-    behind = front(service, pages, watch_seconds)
-    return Guard(behind, access or Access(), allowed, live.metrics, pages.pages if pages else ()), service
+        beside.append(Beside(create_explorer(service), answers, PAGES, crowded))
+    return guarded(service, access or Access(), beside, watch_seconds), service
 
 
 GRACE_SECONDS = 5.0

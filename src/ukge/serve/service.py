@@ -18,6 +18,7 @@ from ukge._version import __version__
 from ukge.asking.complete import Completion, complete
 from ukge.asking.naming import Kind
 from ukge.asking.rank import Query, Ranking
+from ukge.evidence.explain import top_reasons
 from ukge.graph.fact import FactArrays
 from ukge.graph.nodes import TYPES
 from ukge.graph.queries import Places, Side
@@ -90,6 +91,10 @@ class Service:
         ranking = _ranking(snapshot, query)
         searcher = snapshot.exact if query.exact else snapshot.searcher
         found = await self.work.rank(searcher, ranking.wanted(), Deadline(self.limits.seconds))
+        ranked = await self.do(lambda _: ranking.finish(found))
+        given = snapshot.entities[ranking.query.given]
+        ends = [(given, each.entity) if query.head is not None else (each.entity, given) for each in ranked]
+        facts = [(head, query.relation, tail) for head, tail in ends]
         answers = [
             schema.Answer(
                 entity=each.entity,
@@ -97,10 +102,10 @@ class Service:
                 confidence=each.confidence,
                 interval=schema.Interval.of(each.low, each.high),
                 observed=each.stored,
+                source=source,
             )
-            for each in await self.do(lambda _: ranking.finish(found))
+            for each, source in zip(ranked, snapshot.sources(facts), strict=True)
         ]
-        given = snapshot.entities[ranking.query.given]
         return schema.RankResponse(
             head=given if query.head is not None else None,
             relation=query.relation,
@@ -126,10 +131,20 @@ class Service:
             confidence=told.confidence,
             interval=None if told.interval is None else schema.Interval.of(*told.interval),
             observed=told.observed,
+            source=snapshot.sources([(head, relation, tail)])[0],
             opinion=snapshot.predictor.judged_by,
             base=told.base,
             reasons=[schema.ReasonOut.model_validate(each, from_attributes=True) for each in told.reasons],
         )
+
+    async def reasons(self, facts: Sequence[tuple[str, str, str]]) -> list[str | None]:
+        """Return the reason of each fact that is told first; None for all where no evidence is fitted."""
+        snapshot = self.snapshot
+        evidence = snapshot.predictor.evidence
+        if evidence is None or not facts:
+            return [None] * len(facts)
+        await self.found(snapshot.reasons)
+        return [each.sentence for each in await self.do(lambda _: top_reasons(evidence, list(facts)))]
 
     async def complete(
         self,
@@ -326,6 +341,7 @@ def _observed(snapshot: Snapshot, facts: FactArrays) -> list[schema.ObservedFact
         snapshot.entities.decode(facts.tail).to_pylist(),
         facts.confidence.tolist(),
     )
+    sources = snapshot.known.sources(facts.head, facts.relation, facts.tail)
     return [
         schema.ObservedFact(
             head=head,
@@ -334,8 +350,9 @@ def _observed(snapshot: Snapshot, facts: FactArrays) -> list[schema.ObservedFact
             head_label=snapshot.labels.get(head),
             tail_label=snapshot.labels.get(tail),
             confidence=confidence,
+            source=source,
         )
-        for head, relation, tail, confidence in zip(*columns, strict=True)
+        for head, relation, tail, confidence, source in zip(*columns, sources, strict=True)
     ]
 
 

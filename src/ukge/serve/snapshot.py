@@ -137,15 +137,18 @@ class Snapshot:
         """Return, sorted, the entities known at one end of a relation."""
         return self.known.of_relation(relation, side).astype(np.int64)
 
-    def warm(self) -> None:
-        """Begin to find what takes long, and build what the first request would otherwise wait for."""
+    def warm(self, *, ahead: bool = True) -> None:
+        """Build what the first request would otherwise wait for, and begin to find what takes long.
+
+        Unless `ahead`, the latter waits until it is asked for: most who ask of a service of their own never do.
+        """
         self.entities.index  # noqa: B018 — built at first use
         _ = self.entity_names, self.relation_names, self.labels, self.kinds
         if len(self.known):
             # The first judgement loads libraries and compiles; no request shall wait for that.
             head, relation, tail, _ = self.known.all()
             self.predictor.judge(head[:1], relation[:1], tail[:1])
-        one_after_another(self.lazy)
+        one_after_another(self.lazy if ahead else [self.reasons])
 
     @property
     def lazy(self) -> tuple[Lazy[Any], ...]:
@@ -164,6 +167,10 @@ class Snapshot:
         found = [(self.entity(head), self.relation(relation), self.entity(tail)) for head, relation, tail in facts]
         head, relation, tail = np.array(found, dtype=np.int32).reshape(-1, 3).T
         return head, relation, tail
+
+    def sources(self, facts: Sequence[tuple[str, str, str]]) -> list[str | None]:
+        """Return of each fact, by its names, where the graph has it from."""
+        return [None] * len(facts) if self.known.graph.source is None else self.known.sources(*self.ids(facts))
 
     def entity(self, name: str) -> int:
         """Return the id of an entity, which may be given by a label that no other has."""
