@@ -113,6 +113,32 @@ def prepared() -> tuple[Validation, Model]:
     return validation, Model(weights, scorers.get("distmult"), links.get("logistic"))
 
 
+def test_f1_and_accuracy_are_of_a_threshold_learnt_from_training_facts(prepared: tuple[Validation, Model]) -> None:
+    validation, model = prepared
+    asked = metrics.get("mse")(validation).facts  # type: ignore[attr-defined]
+    strong = asked.confidence > validation.tau
+
+    class Knows:
+        """Says of training and validation facts what is true, and of strong ones of validation too little."""
+
+        def __init__(self, less: float) -> None:
+            self.known = concat([validation.train, validation.val])
+            self.values = dict(zip(self.known.keys().tolist(), self.known.confidence.tolist(), strict=True))
+            self.val, self.less = set(validation.val.keys().tolist()), less
+
+        def confidence(self, head: AnyIds, relation: AnyIds, tail: AnyIds) -> Numbers:
+            n = validation.train.n_entities
+            keys = ((relation.astype(np.int64) * n + head) * n + tail).tolist()
+            return np.array([self.values.get(key, 0.0) - self.less * (key in self.val) for key in keys])
+
+    for name, nothing in (("f1", 0.0), ("accuracy", 1 - strong.mean())):
+        metric = metrics.get(name)(validation)
+        assert metric.higher_is_better
+        assert metric.measure(Knows(0.0)) == pytest.approx(1.0, abs=0.02)  # type: ignore[arg-type]
+        assert metric.measure(Knows(1.0)) == pytest.approx(nothing) == metric.of_a_constant()  # type: ignore[arg-type]
+        assert 0.0 <= metric.measure(model) <= 1.0
+
+
 def test_mrr_agrees_with_brute_force(prepared: tuple[Validation, Model]) -> None:
     validation, model = prepared
     known = {

@@ -6,7 +6,7 @@ from tests.reproduction.made_up import outcome, results
 
 from ukge.reproduction.document import Cell, Section, grid, markdown
 from ukge.reproduction.page import page
-from ukge.reproduction.recipes import RANKING, Recipes
+from ukge.reproduction.recipes import ABSOLUTE, RANKING, STRONG, Recipes
 from ukge.reproduction.reproduce import GraphResults, Reproduction, Request
 
 TRIVIAL = {"twin, else 0": {"confidence": {"mse": 0.0229, "mae": 0.0509}, "ranking": {"linear": 0.951}}}
@@ -61,7 +61,18 @@ def test_a_separate_training_stands_in_the_ranking_table() -> None:
     text = made(results(outcome("ukge-rect", 0, REACHED), apart), "ukge-rect")
     assert "| UKGE rect | **0.990**<br>0.946 (+0.044) | **0.980**<br>0.946 (+0.034) |" in text
     assert "| UKGE rect | **0.94**<br>0.95 (−0.01) | **3.79**<br>3.79 (±0.00) |" in text
-    assert "Trained a second time for this table, stopping by its own metric: UKGE rect on ppi5k." in text
+    assert "Trained once more for this table, stopping by its own metric: UKGE rect on ppi5k." in text
+
+
+def test_a_training_for_each_figure_stands_in_its_column_alone() -> None:
+    values = {"mse": 0.5, "mae": 0.0379, "f1": 0.96, "accuracy": 0.995, "linear": 0.5, "exponential": 0.5}
+    outcomes = [outcome("ukge-rect", 0, {**REACHED, "mae": 0.05, "f1": 0.5, "accuracy": 0.5})]
+    outcomes += [outcome("ukge-rect", 0, values, task=task) for task in (ABSOLUTE, STRONG)]
+    text = made(results(*outcomes), "ukge-rect")
+    assert "| UKGE rect | **0.94**<br>0.95 (−0.01) | **3.79**<br>3.79 (±0.00) |" in text
+    assert "| UKGE rect | **96.0**<br>95.1 (+0.9) | **99.5**<br>99.4 (+0.1) |" in text
+    assert "stopping by its own metric: UKGE rect on ppi5k for MAE." in text
+    assert "stopping by its own metric: UKGE rect on ppi5k for F1." in text
 
 
 def test_orders_under_clean() -> None:

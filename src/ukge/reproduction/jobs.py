@@ -21,7 +21,6 @@ from ukge.reproduction.recipes import (
     FIELD_MODELS,
     MAIN,
     PAPER_MODELS,
-    RANKING,
     Recipes,
     comparable,
     contestants,
@@ -50,7 +49,7 @@ class Job:
     @property
     def label(self) -> str:
         """The model, with what makes this training of it different."""
-        return self.model + f"-{RANKING}" * (self.task == RANKING) + f"-{CLEAN}" * self.clean
+        return self.model + f"-{self.task}" * (self.task != MAIN) + f"-{CLEAN}" * self.clean
 
     @property
     def protocol(self) -> str:
@@ -94,8 +93,7 @@ def planned(
                     if part == FIELD and not (registered(model) and recipes.enters(model)):
                         continue
                     jobs[Job(graph, model, seed)] = None
-                    if recipes.has_ranking(model):
-                        jobs[Job(graph, model, seed, RANKING)] = None
+                    jobs |= {Job(graph, model, seed, task): None for task in recipes.apart(model)}
             if RULES in parts:
                 jobs |= {Job(graph, model, seed): None for model in ABLATION}
             if CLEAN in parts:

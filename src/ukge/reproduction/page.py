@@ -10,7 +10,7 @@ from ukge.reproduction.beyond_paper import clean_section, rules_section
 from ukge.reproduction.document import Block, Bullets, Cell, Section, grid, markdown
 from ukge.reproduction.field import field_sections
 from ukge.reproduction.jobs import EVIDENCE, PAPER
-from ukge.reproduction.recipes import FIELD, MAIN, RANKING, Recipes, contestants, registered
+from ukge.reproduction.recipes import APART, FIELD, MAIN, Recipes, contestants, registered
 from ukge.reproduction.reproduce import GraphResults, Reproduction
 from ukge.settings.config import Config
 
@@ -95,9 +95,9 @@ def _settings(found: Reproduction) -> Section:
         for model in filter(graph.recipes.enters, models):
             title = contestants.get(model).title
             rows.append([graph.name, title, *_recipe(graph.recipes, model, MAIN, changed), _cost(graph, model, MAIN)])
-            if graph.recipes.has_ranking(model):
-                recipe = _recipe(graph.recipes, model, RANKING, changed)
-                rows.append([graph.name, f"{title}, for ranking", *recipe, _cost(graph, model, RANKING)])
+            for task in graph.recipes.apart(model):
+                recipe = _recipe(graph.recipes, model, task, changed)
+                rows.append([graph.name, f"{title}, {APART[task]}", *recipe, _cost(graph, model, task)])
     note = "What differs from the defaults; the files are in `src/ukge/reproduction/settings`."
     table = grid(("graph", "model", "settings", "how they were found", "what it took"), rows, words=True)
     return Section("Settings", (note, table), page_only=True)

@@ -1,7 +1,8 @@
 """Which settings a model is trained with on a graph: the files `settings/GRAPH.toml`, over what the variant fixes.
 
 A table is named after a model and holds settings by name, without their section, and `found`: how they were found.
-`[MODEL.ranking]`, where there is one, holds what changes for a second training that stands in the ranking table.
+`[MODEL.ranking]`, where there is one, holds what changes for a second training that stands in the ranking table; so do
+`[MODEL.absolute]` for the column of the MAE, and `[MODEL.strong]` for the table of strong facts.
 `remarks` and `tried`, lists of sentences before the first table, are printed on the page.
 
 The models of the field have a file each, `settings/field/MODEL.toml`: its `title`, the `model` that is trained,
@@ -27,10 +28,12 @@ from ukge.registry import Registry
 from ukge.settings.config import Config
 from ukge.settings.variants import paper_tau, variants
 
-MAIN, RANKING = "main", "ranking"
+MAIN, RANKING, ABSOLUTE, STRONG = "main", "ranking", "absolute", "strong"
+APART = {RANKING: "for ranking", ABSOLUTE: "for MAE", STRONG: "for strong facts"}
+"""What a model may be trained for once more, stopping by the metric that is reported, and what the page calls it."""
 FIELD, EVERY = "field", "every"
 WORDS = ("remarks", "tried")
-BESIDE = ("found", "ranks", "seconds", "tried", RANKING)
+BESIDE = ("found", "ranks", "seconds", "tried", *APART)
 """What a table holds beside settings."""
 PACKAGE = files("ukge.reproduction").joinpath("settings")
 DEFAULTS = "the defaults of the package; nobody searched on this graph"
@@ -97,14 +100,14 @@ class Recipes:
     remarks: tuple[str, ...] = ()
     tried: tuple[str, ...] = ()
 
-    def has_ranking(self, model: str) -> bool:
-        """Return whether the model is trained a second time for the ranking table."""
-        return RANKING in self._table(model)
+    def apart(self, model: str) -> tuple[str, ...]:
+        """Return what the model is trained for once more."""
+        return tuple(task for task in APART if task in self._table(model))
 
     def found(self, model: str, task: str = MAIN) -> str:
         """Return how the settings were found."""
         table = self._table(model)
-        own = table.get(RANKING, {}) if task == RANKING else table
+        own = table if task == MAIN else table.get(task, {})
         text = str(own.get("found") or table.get("found", ""))
         like = contestants.get(model).like
         return text or (f"as {like}" if like in self.tables else DEFAULTS)
@@ -116,7 +119,7 @@ class Recipes:
     def seconds(self, model: str, task: str = MAIN) -> float | None:
         """Return the seconds that the settings say an epoch takes; None where they say nothing."""
         table = self._table(model)
-        found = {**table, **(table.get(RANKING, {}) if task == RANKING else {})}.get("seconds")
+        found = {**table, **table.get(task, {})}.get("seconds")
         return None if found is None else float(found)
 
     def ranks(self, model: str) -> bool:
@@ -134,9 +137,8 @@ class Recipes:
         like = self.tables.get(entrant.like, {}) if entrant.like is not None else {}
         fixed = variants.get(entrant.variant)
         tau = {"tau": paper_tau(self.graph)}
-        ranking = own.get(RANKING, {}) if task == RANKING else {}
         config = Config().replace(**tau)
-        for settings in (_knobs(like), fixed, _knobs(own), _knobs(ranking), overrides or {}):
+        for settings in (_knobs(like), fixed, _knobs(own), _knobs(own.get(task, {})), overrides or {}):
             config = config.replace(**settings)
         return config
 
@@ -154,8 +156,8 @@ def recipes_for(graph: str, directory: Path | None = None) -> Recipes:
     for name, said in field_files(place):
         every, own = said.get(EVERY, {}), said.get(graph)
         if own is not None or graph not in BENCHMARKS:
-            ranking = {**every.get(RANKING, {}), **(own or {}).get(RANKING, {})}
-            data[name] = {**every, **(own or {}), **({RANKING: ranking} if ranking else {})}
+            both = {task: {**every.get(task, {}), **(own or {}).get(task, {})} for task in APART}
+            data[name] = {**every, **(own or {}), **{task: table for task, table in both.items() if table}}
     return _checked(graph, data, str(file))
 
 
@@ -174,7 +176,7 @@ def _checked(graph: str, data: dict[str, Any], where: str) -> Recipes:
             raise ConfigError(f"{where}: '{model}' must be a table of settings, not {table!r}")
     found = Recipes(graph, data, **words)
     for model in filter(registered, data):
-        for task in (MAIN, RANKING):
+        for task in (MAIN, *APART):
             try:
                 found.config(model, task)
             except ConfigError as error:

@@ -47,6 +47,7 @@ from ukge.reproduction.recipes import (
     FIELD_MODELS,
     MAIN,
     PAPER_MODELS,
+    RANKING,
     Recipes,
     comparable,
     contestants,
@@ -263,7 +264,7 @@ class _Work:
         recipes = bench.recipes
         for protocol in (job.protocol, *self._more(job)):
             plan = bench.cut(protocol, job.seed)
-            apart = protocol != job.protocol and job.task == MAIN and recipes.has_ranking(job.model)
+            apart = protocol != job.protocol and job.task == MAIN and RANKING in recipes.apart(job.model)
             if apart or not recipes.ranks(job.model):  # another training stands in those columns, or none
                 plan = replace(plan, tasks=tuple(task for task in plan.tasks if not isinstance(task, RANKED)))
             (row,) = measure(plan, {job.label: predictor}, NO_BOOTSTRAP)

@@ -22,7 +22,7 @@ from ukge.reproduction.cells import (
     swapped,
 )
 from ukge.reproduction.document import Block, Bullets, Cell, Section, grid
-from ukge.reproduction.recipes import MAIN, PAPER_MODELS, RANKING, contestants
+from ukge.reproduction.recipes import ABSOLUTE, MAIN, PAPER_MODELS, RANKING, STRONG, contestants
 from ukge.reproduction.reproduce import GraphResults
 from ukge.settings.variants import variant
 
@@ -56,8 +56,9 @@ def predicts_confidence(model: str) -> bool:
 
 
 def task_of(graph: GraphResults, model: str, column: Column) -> str:
-    """Return the training whose figure stands in a column: that for ranking, where the model has one."""
-    return RANKING if column.ranks and graph.of(model, RANKING) else MAIN
+    """Return the training whose figure stands in a column: that for its metric, where the model has one."""
+    wanted = RANKING if column.ranks else {MAE: ABSOLUTE, F1: STRONG, ACCURACY: STRONG}.get(column, MAIN)
+    return wanted if graph.of(model, wanted) else MAIN
 
 
 def compared(graph: GraphResults, model: str, column: Column) -> Comparison:
@@ -124,9 +125,15 @@ def tasks(graphs: Sequence[GraphResults], models: Sequence[str]) -> Iterator[Sec
         for name in dict.fromkeys(name for graph in graphs for name in graph.trivial.figures):
             rows.append(_trivial_row(graphs, name, task))
         blocks: list[Block] = [grid(header, rows)]
-        apart = [f"{_title(m)} on {g.name}" for g in graphs for m in shown if task_of(g, m, task.columns[0]) == RANKING]
+        apart = [
+            f"{_title(model)} on {graph.name}{'' if column.ranks else f' for {column.title}'}"
+            for graph in graphs
+            for model in shown
+            for column in task.columns[task.predicts_confidence :]
+            if column not in (EXPONENTIAL, ACCURACY) and task_of(graph, model, column) != MAIN
+        ]
         if apart:
-            blocks.append(f"Trained a second time for this table, stopping by its own metric: {', '.join(apart)}.")
+            blocks.append(f"Trained once more for this table, stopping by its own metric: {', '.join(apart)}.")
         yield Section(f"{task.title}, protocol `paper`", tuple(blocks))
 
 

@@ -23,7 +23,7 @@ LossName = Literal["logistic", "margin", "softmax", "squared"]
 EncoderName = Literal["none"]
 SamplerName = Literal["exhaustive", "independent", "none", "shared"]
 OptimiserName = Literal["adagrad", "adam", "lazy-adam", "rowwise-adagrad"]
-MetricName = Literal["mae", "mrr", "mse", "mse-positives", "ndcg"]
+MetricName = Literal["accuracy", "f1", "mae", "mrr", "mse", "mse-positives", "ndcg"]
 EngineName = Literal["auto", "fused", "queries", "torch"]
 ProbeName = Literal["both", "l2", "lr", "none"]
 
