@@ -142,11 +142,11 @@ class _Strong(_Errors):
         seen = model.confidence(self.fit_on.head, self.fit_on.relation, self.fit_on.tail)
         classifier = StrongFacts.fit(seen, self.fit_on.confidence > self.tau)
         predicted = model.confidence(self.facts.head, self.facts.relation, self.facts.tail)
-        return self.pick(classifier.predict(predicted))
+        return self.pick(classifier.predict(predicted).astype(np.float64))
 
     def of_a_constant(self) -> float:
         """Return what takes no fact to be strong."""
-        return self.pick(np.zeros(len(self.facts), dtype=np.bool_))
+        return self.pick(np.zeros(len(self.facts)))
 
 
 @metrics.register("f1")
