@@ -85,14 +85,6 @@ def test_a_relation_for_all_that_does_not_fit(file: Any) -> None:
         read(file(pairs), format="nell", relation="r")
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "hint"),
-    [
-        ("a;r;b;0.25\n", "f.tsv", "delimiter='semicolon'"),
-        ("protein1 protein2 combined_score\np q 900\n", "links.txt", "format='string'"),
-    ],
-)
-def test_a_line_that_is_separated_otherwise_is_told_so(file: Any, text: str, name: str, hint: str) -> None:
-    with pytest.raises(DataError) as caught:
-        read(file(text, name))
-    assert hint in str(caught.value)
+def test_a_line_that_is_separated_otherwise_is_told_so(file: Any) -> None:
+    with pytest.raises(DataError, match="delimiter='semicolon'"):
+        read(file("a;r;b;0.25\n", "f.tsv"))

@@ -128,7 +128,7 @@ def test_blocks_and_whole_files_give_the_same_graph(
     whole = read(path)
     monkeypatch.setattr("ukge.graph.readers.delimited.LARGE_BYTES", 1)
     monkeypatch.setattr("ukge.graph.readers.delimited._BLOCK", 128)
-    monkeypatch.setattr("ukge.graph.readers.delimited._expected_rows", lambda path: 5)
+    monkeypatch.setattr("ukge.graph.readers.delimited.expected_rows", lambda path: 5)
     assert read_tsv(path, Request()).vocabularies is not None
     blocks = read(path)
     assert list(blocks) == list(whole)

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 DASH = Path("-")
 PANEL = "How files of facts are read"
 HELP = {
-    "format": ("NAME", "tsv, csv, parquet, jsonl, string, conceptnet, nell, rdf, …; else the extension says it."),
+    "format": (
+        "NAME",
+        "tsv, csv, parquet, jsonl, string, kgx, mitab, …; else what the file holds, or its extension, says it.",
+    ),
     "columns": (
         "ROLE=COL,…",
         "Which column is which, by name or position from 0: head=0,confidence=score.",
@@ -35,6 +38,7 @@ HELP = {
     "delimiter": ("CHARACTER", "What separates columns: a character, or tab, comma, semicolon, space, bar."),
     "relation": ("NAME", "The relation of all facts, for a file without a column of relations."),
     "normalise": ("SCALE", "Make confidences of weights: conceptnet, nell, or e.g. 'clip:0.1,3 log minmax:0.1,1'."),
+    "min_confidence": ("NUMBER", "Leave out facts below this confidence, and entities that have no others."),
     "language": ("CODE", "ConceptNet: the language to keep (en if not said), or 'all'."),
     "channels": ("NAME,…", "STRING: the evidence channels to read."),
     "nodes": (
@@ -58,6 +62,7 @@ class Reading:
     delimiter: str | None = None
     relation: str | None = None
     normalise: str | None = None
+    min_confidence: float | None = None
     language: str | None = None
     channels: str | None = None
     nodes: str | None = None
@@ -75,7 +80,8 @@ class Reading:
     @property
     def options(self) -> dict[str, Any]:
         """What `ukge.read` is told: only what the user said."""
-        said = {name: getattr(self, name) for name in ("format", "header", "delimiter", "relation", "nodes")}
+        as_they_are = ("format", "header", "delimiter", "relation", "nodes", "min_confidence")
+        said = {name: getattr(self, name) for name in as_they_are}
         said["columns"] = None if self.columns is None else parse_columns(self.columns)
         said["scale"] = self.normalise
         said["channels"] = None if self.channels is None else self.channels.split(",")
@@ -128,7 +134,7 @@ def with_reading(
         name = relation if each.name == "relation" else each.name
         declared = f"--{name.replace('_', '-')}" + (f"/--no-{name}" if each.name == "header" else "")
         option = typer.Option(declared, help=text, metavar=metavar, show_default=False, rich_help_panel=panel)
-        kind: Any = {"header": bool, "option": list[str]}.get(each.name, str) | None
+        kind: Any = {"header": bool, "option": list[str], "min_confidence": float}.get(each.name, str) | None
         flags.append(flag(f"reading_{each.name}", Annotated[kind, option]))
     return with_flags(command, "reading", flags, _gathered)
 
@@ -152,6 +158,8 @@ def _option(text: str) -> tuple[str, Any]:
 
 def tell(report: ReadReport) -> None:
     """Tell what of a file was not read."""
+    for each in report.notes:
+        note(f"{report.source}: {each}")
     tell_skipped(report.source, report.skipped)
     tell_bad(report.source, report.aside)
     if report.ignored_columns:

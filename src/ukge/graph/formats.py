@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ukge.errors import ConfigError, DataError
-from ukge.graph.files import extension_of
+from ukge.graph.files import check_file, extension_of
+from ukge.graph.opening import Opening
 from ukge.registry import Registry
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class Format(Generic[T]):
     Formats without extensions are asked for by name. A format with a `module` takes objects whose class comes from
     that module, not files. One that is not `by_id` holds names and nothing else, so vocabularies say nothing of it.
     `network` writes facts with more columns than a graph has, predictions with their bounds and reasons.
+    `recognise` tells by how a file begins that it is of this format, whatever its extension says.
     """
 
     call: Callable[..., T]
@@ -32,6 +34,7 @@ class Format(Generic[T]):
     module: str | None = None
     by_id: bool = True
     network: Callable[..., None] | None = None
+    recognise: Callable[[Opening], bool] | None = None
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -59,14 +62,34 @@ def format_of_path(path: Path, formats: Registry[Format[T]]) -> str:
     )
 
 
-def format_of_file(path: Path, delimiter: str | None = None) -> str:
-    """Return the name of the format that a file is read as: as its extension says, else a table if a delimiter is."""
+def format_of_file(path: Path, options: Mapping[str, Any]) -> str:
+    """Return the name of the format that a file is read as.
+
+    That is the one that its beginning shows, if it takes the options; else what its extension says, else a table if the
+    options have a delimiter.
+    """
+    given = {name for name, value in options.items() if value is not None}
+    found = recognised(path, given)
+    if found is not None:
+        return found
+    if path.is_dir():
+        check_file(path)
     try:
         return format_of_path(path, readers)
     except DataError:
-        if delimiter is None:
+        if options.get("delimiter") is None:
             raise
         return "csv"
+
+
+def recognised(path: Path, options: Iterable[str] = ()) -> str | None:
+    """Return the name of the format that a file or a directory shows by how it begins, if it takes such options."""
+    opening = Opening(path)
+    for name in readers:
+        reader = readers.get(name)
+        if reader.recognise is not None and set(options) <= set(reader.options) and reader.recognise(opening):
+            return name
+    return None
 
 
 def is_from(source: object, module: str) -> bool:

@@ -160,8 +160,27 @@ class Rank(Scale):
         return np.asarray(self.a + (self.b - self.a) * quantile)
 
 
+@dataclass(frozen=True)
+class Odds(Scale):
+    """Take a weight w as odds of w to k: w/(w + k). No weight at all is 0, k is ½, and no weight is certain.
+
+    It looks at each weight alone, so that counts of two samples stay comparable.
+    """
+
+    k: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.k < np.inf:
+            raise ConfigError(f"odds needs k > 0, not {self.k:g}")
+
+    def apply(self, weights: Weights) -> Weights:
+        """Return w/(w + k); a weight below zero is an error."""
+        _refuse(weights, weights < 0.0, "odds need a weight of 0 or more", "Bound the weights first: clip:0,1000 odds.")
+        return np.asarray(1.0 - self.k / (weights + self.k))
+
+
 SCALES: Registry[Callable[..., Scale]] = Registry("scale", "ukge.scales")
-for _name, _kind in {"clip": Clip, "log": Log, "minmax": MinMax, "rank": Rank, "quantile": Rank}.items():
+for _name, _kind in {"clip": Clip, "log": Log, "minmax": MinMax, "rank": Rank, "quantile": Rank, "odds": Odds}.items():
     SCALES.register(_name)(_kind)
 
 CONCEPTNET: Scale = Clip(0.1, 3.0) | Log() | MinMax(0.1, 1.0, float(np.log(0.1)), float(np.log(3.0)))
@@ -171,6 +190,15 @@ The bounds are those of the clipped interval, not of the sample, so a weight of 
 
 NELL: Scale = MinMax(0.1, 1.0)
 """The paper's recipe for NELL: the weights of the graph at hand, from their own range to [0.1, 1.0]."""
+
+
+COUNTS: Scale = Odds(1.0)
+"""For counts and sums of mentions: one is ½, three are ¾, nine are 0.9."""
+
+
+@SCALES.register("counts")
+def _counts() -> Scale:
+    return COUNTS
 
 
 @SCALES.register("conceptnet")
@@ -271,7 +299,8 @@ def _parse_step(text: str) -> Scale:
     except TypeError:
         raise ConfigError(
             f"scale {text!r}: {len(arguments)} numbers do not fit {name}",
-            hint="clip:lo,hi; log; minmax:a,b or minmax:a,b,lo,hi; rank or rank:a,b; conceptnet; nell.",
+            hint="clip:lo,hi; log; minmax:a,b or minmax:a,b,lo,hi; rank or rank:a,b; odds or odds:k; counts; "
+            "conceptnet; nell.",
         ) from None
 
 

@@ -17,6 +17,7 @@ from ukge.graph.bad_rows import one_place
 from ukge.graph.catalogue.benchmarks import BASE_URLS, BENCHMARKS, NEEDED, Benchmark, download_progress, fetch, verify
 from ukge.graph.catalogue.folder import find_files, read_folder, with_nodes
 from ukge.graph.dataset import Dataset
+from ukge.graph.formats import recognised
 from ukge.graph.negatives import with_negatives
 from ukge.graph.partitioned import is_prepared, open_prepared
 from ukge.graph.readers import ReadReport, read
@@ -91,7 +92,8 @@ def open_dataset(
     anew stays as it was published, and so do the parts of a prepared directory, of which it hears what they look like.
     """
     path, reading = Path(ref), one_place(reading)
-    is_file = path.is_file() and str(ref) not in (*BENCHMARKS, SYNTHETIC)
+    named = str(ref) in (*BENCHMARKS, SYNTHETIC)
+    is_file = not named and (path.is_file() or (path.is_dir() and recognised(path) is not None))
     if nodes is not None and not is_file:
         told: dict[str, Any] = {"on_report": on_report, "on_undirected": on_undirected, **reading}
         opened = open_dataset(ref, seed=seed, leak_safe=leak_safe, undirected=undirected, **told)
@@ -108,7 +110,7 @@ def open_dataset(
         if leak_safe:
             return _cut(published, undirected_graph(published.whole(), undirected, on_undirected), seed)
         return _as_published(published, undirected, on_undirected, told=str(ref) not in BENCHMARKS)
-    if path.is_dir():
+    if path.is_dir() and not is_file:
         dataset = read_folder(path, undirected=undirected, on_report=on_report, on_undirected=on_undirected, **reading)
         return _cut(dataset, dataset.whole(), seed) if leak_safe else dataset
     if is_file:

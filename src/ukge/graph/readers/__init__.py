@@ -11,19 +11,24 @@ from ukge.errors import ConfigError, DataError
 from ukge.graph.bad_rows import BadRows, as_bad_rows, putting_aside
 from ukge.graph.files import check_file
 from ukge.graph.formats import Format, check_options, format_of_file, is_from, readers
+from ukge.graph.opening import Opening
 from ukge.graph.readers import (  # noqa: F401  (each registers its formats)
     conceptnet,
     delimited,
     frames,
     graphml,
     jsonl,
+    kgx,
+    mitab,
     networkx_graphs,
+    open_targets,
     rdf,
+    sssom,
     stringdb,
 )
 from ukge.graph.readers.layout import ColumnMap
 from ukge.graph.readers.node_files import as_nodes, with_given_nodes
-from ukge.graph.readers.parsed import Parsed, ReadReport, Request, Scaling, as_scaling
+from ukge.graph.readers.parsed import Parsed, ReadReport, Request, Scaling, as_scaling, below_least
 from ukge.graph.readers.vocabularies import as_vocabulary, read_vocabulary
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
@@ -47,13 +52,15 @@ def read(
 ) -> UncertainGraph:
     """Read facts from a file or from an object in memory (pandas, Arrow, NetworkX), checking every one.
 
-    The format follows from the file's extension (`.gz` and `.zst` may come after it) or from `format`. `columns` says
-    which column is which, by header name or by position from 0. With `entities` or `relations`, a vocabulary or a file
+    The format follows from what the file holds (STRING, KGX, PSI-MITAB, …), else from its extension (`.gz` and `.zst`
+    may come after it), or from `format`. `columns` says which column is which, by header name or by position from 0.
+    With `entities` or `relations`, a vocabulary or a file
     of `id<TAB>name` lines, those columns hold ids; without, they hold names. `nodes` says what is known of the entities
     (a table with the columns id and any of label, type, description, aliases: a file, a frame or `Nodes`); it travels
     with the graph, and is right where the source itself says something else. `scale` turns raw weights into
-    confidences: a function on an array, or the text of a scale of `ukge.graph.normalise`. `on_report` hears how many
-    rows were read, and which were skipped.
+    confidences: a function on an array, or the text of a scale of `ukge.graph.normalise`; with `min_confidence`, facts
+    below it are left out, and entities that have no others. `on_report` hears how many rows were read, and which were
+    skipped.
 
     Further options belong to the format. `relation` is that of all facts in a source that has no column of relations,
     such as two proteins and a score. Delimited text takes `delimiter`, and `header` says whether its first line names
@@ -86,23 +93,28 @@ def read_with_report(
     """Read facts as `read` does, and say how many rows were read and which were skipped, and why."""
     is_path = isinstance(source, (str, os.PathLike))
     source = Path(source) if is_path else source
-    name = format or (format_of_file(source, options.get("delimiter")) if is_path else _format_of_object(source))
-    reader = readers.get(name)
     options = {option: value for option, value in options.items() if value is not None or option not in _UNSAID}
+    least = options.pop("min_confidence", None)
+    name = format or (format_of_file(source, options) if is_path else _format_of_object(source))
+    reader = readers.get(name)
     check_options(name, options, readers)
     if is_path != (reader.module is None):
         kind = "a file" if reader.module is None else f"an object of {reader.module}"
         raise ConfigError(f"reader '{name}' reads {kind}, not {type(source).__name__}", hint="Leave out ‹format›.")
-    if is_path:
+    if is_path and not (reader.recognise is not None and source.is_dir() and reader.recognise(Opening(source))):
         check_file(source)
     if not reader.by_id and not (entities is None and relations is None):
         raise DataError(f"format {name} holds names, not ids", source=str(source), hint="Read it without vocabularies.")
     bad = as_bad_rows(bad_rows, most_bad)
-    request = Request(as_vocabulary(entities, "entity"), as_vocabulary(relations, "relation"), as_scaling(scale), bad)
+    names = as_vocabulary(entities, "entity"), as_vocabulary(relations, "relation")
+    request = Request(*names, as_scaling(scale), bad, least)
     with putting_aside(bad, str(source) if is_path else name) as aside:
         parsed = reader.call(source, request, **options)
         aside.rows = parsed.rows + aside.bad
-        graph = parsed.graph(request)
+        graph, below = _above(parsed.graph(request), request)
+    skipped = dict(parsed.skipped)
+    if below:
+        skipped[below_least(least)] = skipped.get(below_least(least), 0) + below
     given = None if nodes is None else as_nodes(nodes)
     if given is not None:
         graph = with_given_nodes(graph, given, str(nodes) if isinstance(nodes, (str, os.PathLike)) else "nodes")
@@ -112,13 +124,29 @@ def read_with_report(
         format=name,
         rows=parsed.rows if bad is None else aside.rows,
         facts=len(graph),
-        skipped=dict(parsed.skipped),
+        skipped=skipped,
         ignored_columns=parsed.ignored_columns,
         nodes=len(graph.nodes),
         nodes_apart=said - len(graph.nodes),
         aside=aside,
+        notes=parsed.notes,
     )
     return graph, report
+
+
+def _above(graph: UncertainGraph, request: Request) -> tuple[UncertainGraph, int]:
+    """Return the facts that are confident enough, and how many are not."""
+    if request.least is None:
+        return graph, 0
+    if not 0.0 <= request.least <= 1.0:
+        raise ConfigError(f"‹min_confidence› is {request.least:g}", hint="Give a number from 0 to 1.")
+    sure = graph.confidence >= request.least
+    if not sure.any():
+        most = f"The highest is {graph.confidence.max():g}." if len(graph) else "Lower it."
+        raise DataError(f"no fact has a confidence of {request.least:g} or more", hint=most)
+    by_name = request.entities is None and request.relations is None
+    left = graph if sure.all() else graph[sure]
+    return (left.compact() if by_name and len(left) < len(graph) else left), len(graph) - len(left)
 
 
 def is_readable(source: object) -> bool:

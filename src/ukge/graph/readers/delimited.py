@@ -195,7 +195,7 @@ def _read(
     layout, others = layout_of(path, request, table, FACTS.given(relation))
     layout = sifted(path, layout, request)
     whole = partial(_parse_whole, request=request, spreadsheet_safe=spreadsheet_safe)
-    read = _parse_stream if _is_large(path, request) and not spreadsheet_safe else whole
+    read = _parse_stream if is_large(path, request) and not spreadsheet_safe else whole
     parsed = read(path, layout, relation)
     if parsed.rows == 0:
         what = "no facts: every row is bad" if layout.left_out else "a header and no facts"
@@ -267,7 +267,7 @@ def _encode_blocks(path: Path, layout: Layout, one: str | None) -> Parsed:
 
     Without a column of relations all facts have the `one` that is given.
     """
-    expected = _expected_rows(path)
+    expected = expected_rows(path)
     weight: npt.NDArray[np.float64] = unwritten(expected, np.float64)
     sources = []
     rows = 0
@@ -352,12 +352,14 @@ def _diagnosed(path: Path, layout: Layout) -> Iterator[None]:
         raise DataError(f"cannot be read: {error}", source=str(path), hint="Check the file's format.") from None
 
 
-def _is_large(path: Path, request: Request) -> bool:
+def is_large(path: Path, request: Request) -> bool:
+    """Return whether a file is so large that it is read block by block."""
     names_only = request.entities is None and request.relations is None
     return names_only and path.stat().st_size * (1 if compression_of(path) is None else _PACKED) >= LARGE_BYTES
 
 
-def _expected_rows(path: Path) -> int:
+def expected_rows(path: Path) -> int:
+    """Return how many rows a file may have, rather too many than too few."""
     with open_lines(path) as stream:
         sample = stream.read(1 << 16)
     lines = sample.count(b"\n") + sample.count(b"\r") + 1
@@ -388,9 +390,7 @@ def _wrong_width(path: Path, line: int, cells: list[str], delimiter: str, wanted
     hint += COLUMNS_HINT
     if other:
         hint = f"The line looks {other}-separated: give ‹delimiter='{other}'›."
-    if text.startswith("protein1 protein2 "):
-        hint = "It looks like a file of STRING: give ‹format='string'›."
-    elif text.startswith("#"):
+    if text.startswith("#"):
         hint = "A line that starts with # is no comment here; remove it."
     found = f"{len(cells)} column{'s' if len(cells) != 1 else ''} instead of {wanted.widths}"
     return DataError(

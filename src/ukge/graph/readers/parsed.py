@@ -41,6 +41,8 @@ class ReadReport:
     nodes: int = 0
     nodes_apart: int = 0
     aside: Aside = field(default_factory=Aside, compare=False)
+    notes: tuple[str, ...] = ()
+    """what was taken for what, where the source does not say"""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class Request:
     relations: Vocabulary | None = None
     scale: Scaling | None = None
     bad_rows: BadRows | None = None
+    least: float | None = None
+    """the least confidence of the facts that are wanted; a reader may leave out others early"""
 
     def of(self, role: str) -> Vocabulary | None:
         """Return the vocabulary whose ids the column of this role holds, or None if it holds names."""
@@ -62,6 +66,11 @@ class Request:
     def findings(self, source: str | None, place: str = "line") -> Findings:
         """Return what a reader tells of faults in its source; it leaves out every row that it tells of."""
         return Findings(source, place, self.bad_rows)
+
+
+def below_least(least: float | None) -> str:
+    """Say why a fact is skipped that is not confident enough."""
+    return f"confidence below {least or 0:g}"
 
 
 def as_scaling(scale: Scaling | str | None) -> Scaling | None:
@@ -106,9 +115,14 @@ class Parsed:
     found: Findings | None = None
     nodes: Nodes | None = None
     """what the source says of entities beside their facts, by name"""
+    notes: tuple[str, ...] = ()
+    """what was taken for what, where the source does not say"""
+    scale: Scaling | None = None
+    """what makes confidences of the weights, unless the request says it"""
 
     def graph(self, request: Request) -> UncertainGraph:
         """Return the checked graph; what is wrong is a `DataError` saying exactly where, or put aside."""
+        request = replace(request, scale=request.scale or self.scale)
         found = self.found or request.findings(self.where.source, self.where.place)
         sound = without_faults(self, request, found) if found.lenient or found.count else self
         found.stop(found.checked or self.rows)

@@ -66,7 +66,7 @@ def read_rows(
     What only a reader of graphs can read (STRING's links, RDF, …) gives rows without other columns.
     """
     check_file(path)
-    name = format or format_of_file(path, options.get("delimiter"))
+    name = format or format_of_file(path, {**options, "relation": relation})
     if name not in _TABLES:
         return _of_graph(path, name, wanted, {**options, "scale": scale, "relation": relation})
     bad = as_bad_rows(options.pop("bad_rows", None), options.pop("most_bad", None))
