@@ -15,6 +15,7 @@ from ukge.graph.catalogue import open_dataset
 from ukge.graph.readers import read, read_with_report
 from ukge.graph.readers.mitab import values_of
 from ukge.graph.uncertain import Fact
+from ukge.graph.writers import write
 
 SAMPLES = Path(__file__).parent / "samples"
 FORMATS = {
@@ -88,6 +89,15 @@ def test_kgx_lines() -> None:
     ]
     assert sum(report.skipped.values()) == 1
     assert graph.nodes.labels(["MONDO:0018875"]) == ["Li-Fraumeni syndrome"]
+
+
+@pytest.mark.parametrize("name", ["out.tsv", "out_edges.tsv.gz", "out_edges.jsonl"])
+def test_kgx_is_written_and_comes_back(tmp_path: Path, name: str) -> None:
+    graph = read(SAMPLES / "rtx_edges.tsv")
+    write(graph, tmp_path / name, format="kgx")
+    back, report = read_with_report(tmp_path / name)
+    assert (report.format, list(back)) == ("kgx", list(graph))
+    assert [back.nodes.get(node.id) for node in graph.nodes] == list(graph.nodes)
 
 
 def test_mitab_s_scores_types_and_names() -> None:

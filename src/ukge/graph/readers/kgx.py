@@ -142,7 +142,11 @@ def _texts(facts: JsonFacts, key: str) -> pa.Array:
 
 
 def _nodes(path: Path, given: Any) -> Nodes | None:
-    file = beside(path, "edge", "node") if given is None else Path(given)
+    if given is not None:
+        return read_nodes(Path(given))
+    stem, dot, rest = path.name.partition(".")
+    own = path.with_name(f"{stem}_nodes{dot}{rest}")
+    file = beside(path, "edge", "node") or (own if own.is_file() else None)
     return None if file is None else read_nodes(file)
 
 
