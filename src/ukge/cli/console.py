@@ -36,7 +36,7 @@ OPTIONS = frozenset(
         "source_predicate",
         "spreadsheet_safe",
     }
-    | {"sources", "syntax"}
+    | {"aliases", "ids", "mirrors", "score", "sources", "syntax"}
 )
 """Arguments of single formats, which have no flag of their own: they are given as --option NAME=VALUE."""
 

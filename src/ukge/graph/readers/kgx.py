@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -50,17 +49,16 @@ def read_kgx(
     *,
     columns: ColumnMap | None = None,
     default_confidence: float | None = None,
-    node_file: str | None = None,
 ) -> Parsed:
     """Read the edges of a KGX graph, TSV or JSON Lines, as facts.
 
     The confidence is in Biolink's slots (combined scores of STRING are of 1000, stars of DISEASES of 5), or in the one
     that `columns={"confidence": NAME}` names. Edges without any are skipped and counted, unless `default_confidence` is
-    given. Node data is in the file beside, `x_nodes.tsv` for `x_edges.tsv`, or in `node_file`.
+    given. Node data is in the file beside, `x_nodes.tsv` for `x_edges.tsv` and for `x.tsv`.
     """
     if default_confidence is not None and not 0.0 <= default_confidence <= 1.0:
         raise ConfigError(f"‹default_confidence› is {default_confidence:g}", hint="Give a number from 0 to 1.")
-    nodes = _nodes(path, node_file)
+    nodes = _nodes(path)
     if _is_json(Opening(path)):
         table, header = _of_lines(path, request)
     else:
@@ -141,9 +139,7 @@ def _texts(facts: JsonFacts, key: str) -> pa.Array:
     return pa.array(found, pa.large_string())
 
 
-def _nodes(path: Path, given: Any) -> Nodes | None:
-    if given is not None:
-        return read_nodes(Path(given))
+def _nodes(path: Path) -> Nodes | None:
     stem, dot, rest = path.name.partition(".")
     own = path.with_name(f"{stem}_nodes{dot}{rest}")
     file = beside(path, "edge", "node") or (own if own.is_file() else None)
