@@ -125,9 +125,10 @@ def test_cards_and_pictures() -> None:
 
 def explorer(names: list[str]) -> Iterator[str]:
     """The explorer's templates, with every name in every place that has one."""
+    from ukge.asking.neighbourhood import Edge
     from ukge.logic.rules import Atom, Rule
     from ukge.serve import schema
-    from ukge.serve.explorer.entity import NARROW, WIDE, Edge, Listed, neighbourhood
+    from ukge.serve.explorer.entity import NARROW, WIDE, Listed, neighbourhood
     from ukge.serve.explorer.parts import markup, url
 
     a, b, *_ = names
@@ -137,7 +138,9 @@ def explorer(names: list[str]) -> Iterator[str]:
     ]
     bounds = schema.Interval(low=0.1, high=0.9)
     answers = [schema.Answer(entity=name, confidence=0.5, interval=bounds, observed=0.4) for name in names]
-    matches = [SimpleNamespace(name=name, label=name, category=name, facts=3) for name in names]
+    matches = [
+        SimpleNamespace(name=name, label=f"{name}!", category=name, facts=3, types=[name], alias=name) for name in names
+    ]
     for name in names:
         yield markup("relations.html", head=None, tail=name, relations=names)
         yield markup("relations.html", head=name, tail=None, relations=names)
@@ -151,7 +154,8 @@ def explorer(names: list[str]) -> Iterator[str]:
         fact = {"head": name, "relation": name, "tail": name, "observed": 0.1, "base": 0.5, "interval": bounds}
         why = schema.ExplainResponse(**fact, confidence=0.5, opinion="model", reasons=reasons)  # type: ignore[arg-type]
         yield markup("why.html", fact=why, telling=reasons, others=reasons, kinds={})
-        entity = SimpleNamespace(name=name, label=name, category=name, as_head=1, as_tail=1)
+        known = {"types": names[:2], "description": name, "aliases": names, "about": {name: name, "parts": names}}
+        entity = SimpleNamespace(name=name, label=name, category=name, as_head=1, as_tail=1, **known)
         groups = [Listed(each, each in names[:4], observed, answers) for each in names]
         yield markup("entity.html", shown=entity, groups=groups, few=2, most=3, wide="", narrow="")
         rule = Rule((Atom(name, "A", "B"), Atom(name, "B", "C")), Atom(name, "A", "C"), 1.0)

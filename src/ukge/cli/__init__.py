@@ -36,6 +36,7 @@ COMMANDS = {
     "complete": ("ask", ASK),
     "doubt": ("ask", ASK),
     "fuse": ("predict", ASK),
+    "draw": ("draw", ASK),
     "serve": ("serve", ASK),
     "mcp": ("mcp", ASK),
     "evaluate": ("evaluate", JUDGE),

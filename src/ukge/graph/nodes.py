@@ -5,6 +5,7 @@ A graph carries it along (`UncertainGraph.nodes`); facts and their fingerprint k
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -23,6 +24,8 @@ ID, LABEL, TYPES, DESCRIPTION, ALIASES = COLUMNS = ("id", "label", "types", "des
 """The columns that all node data has; further ones stand after them, by the names that they came with."""
 
 _TYPES_SHOWN = 12
+_SPELT_UP_TO = 200_000
+"""Entities among whose labels misspelt ones are looked for; among more it would take too long."""
 
 
 class Node(NamedTuple):
@@ -165,14 +168,15 @@ class Nodes:
     def with_label(self, labels: Names) -> pa.Array:
         """Return for each label the one entity that has it; null where none has it, or more than one."""
         counts = pc.value_counts(single(self.table, LABEL).drop_null())
-        once = counts.field("values").filter(pc.equal(counts.field("counts"), 1))
+        alone = from_numpy(np.flatnonzero(to_numpy(counts.field("counts")) == 1))
+        once = counts.field("values").take(alone)
         places = to_numpy(pc.index_in(labels, value_set=once), missing=-1) >= 0
         rows = to_numpy(pc.index_in(labels, value_set=single(self.table, LABEL)), missing=-1)
         return self.ids.take(from_numpy(rows, places & (rows >= 0)))
 
     def near(self, text: str, n: int = 5) -> list[str]:
-        """Return up to n entities whose label or one of whose aliases holds a text, the shortest labels first."""
-        if not text:
+        """Return up to n entities that a text may mean: whose label or alias holds it, then those spelt like it."""
+        if not text or not len(self):
             return []
         labels, aliases = single(self.table, LABEL), single(self.table, ALIASES)
         holds = pc.match_substring(labels, text, ignore_case=True)
@@ -180,8 +184,11 @@ class Nodes:
         within = pc.match_substring(aliases.flatten(), text, ignore_case=True)
         by_alias = to_numpy(pc.list_parent_indices(aliases).filter(within))
         ordered = sorted(set(places.tolist()), key=lambda row: len(labels[row].as_py()))
-        rows = list(dict.fromkeys([*ordered, *by_alias.tolist()]))[:n]
-        return [self.ids[row].as_py() for row in rows]
+        found = [self.ids[row].as_py() for row in dict.fromkeys([*ordered, *by_alias.tolist()])]
+        if len(found) < n and len(self) <= _SPELT_UP_TO:
+            spelt = difflib.get_close_matches(text, labels.drop_null().to_pylist(), n, 0.6)
+            found += [name for label in dict.fromkeys(spelt) for name in self.called(label)]
+        return list(dict.fromkeys(found))[:n]
 
     @property
     def types(self) -> dict[str, int]:
@@ -257,4 +264,4 @@ def _node(row: dict[str, Any]) -> Node:
 
 _TEXT, _TEXTS = pa.large_string(), pa.list_(pa.large_string())
 _SCHEMA = {ID: _TEXT, LABEL: _TEXT, TYPES: _TEXTS, DESCRIPTION: _TEXT, ALIASES: _TEXTS}
-_NONE = Nodes(pa.schema(list(_SCHEMA.items())).empty_table())
+_NONE = Nodes(pa.table({name: pa.nulls(0, kind) for name, kind in _SCHEMA.items()}))

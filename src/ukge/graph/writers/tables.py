@@ -87,7 +87,7 @@ def write_pieces(
                 sink.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
         else:
             delimiter = DELIMITER[extension]
-            sink.write(table_text(schema.empty_table(), delimiter, spreadsheet_safe=spreadsheet_safe).encode())
+            sink.write((delimiter.join(schema.names) + "\n").encode())
             for piece in pieces:
                 text = table_text(pa.table(piece), delimiter, str(path), spreadsheet_safe=spreadsheet_safe, named=False)
                 sink.write(text.encode())

@@ -13,6 +13,7 @@ import numpy as np
 from markupsafe import Markup
 from nicegui import PageArguments
 
+from ukge.asking.neighbourhood import Edge, Group, in_turn
 from ukge.serve import schema
 from ukge.serve.explorer.parts import markup, put
 from ukge.serve.service import Service
@@ -23,9 +24,6 @@ EDGES_KNOWN, EDGES_GUESSED = 14, 6
 FEW_KNOWN, FEW_GUESSED = 9, 5
 GROUPS = 10
 
-Group = tuple[str, bool]
-"""A relation, and whether the entity is its head."""
-
 
 class Listed(NamedTuple):
     """What the graph holds with one relation, and what is predicted beside it."""
@@ -34,23 +32,6 @@ class Listed(NamedTuple):
     as_head: bool
     facts: list[schema.ObservedFact]
     guesses: list[schema.Answer]
-
-
-@dataclass(frozen=True)
-class Edge:
-    """A fact between the entity in the middle and another."""
-
-    head: str
-    relation: str
-    tail: str
-    other: str
-    confidence: float
-    guess: bool
-
-    @property
-    def stroke(self) -> float:
-        """How wide its line is: wider if more confident."""
-        return 1.2 + 5 * float(self.confidence**1.5)
 
 
 @dataclass(frozen=True)
@@ -126,21 +107,7 @@ def _edges(name: str, facts: Sequence[schema.ObservedFact], guesses: dict[Group,
         for (relation, as_head), answers in guesses.items()
     }
     seen = {name}
-    return [*_in_turn(known, EDGES_KNOWN, seen), *_in_turn(guessed, EDGES_GUESSED, seen)]
-
-
-def _in_turn(groups: dict[Group, list[Edge]], limit: int, seen: set[str]) -> list[Edge]:
-    """Return the surest edge of each relation, then the second, and so on; to no neighbour that was seen."""
-    edges: list[Edge] = []
-    lists = [list(group) for _, group in sorted(groups.items(), key=lambda each: -len(each[1]))]
-    while any(lists) and len(edges) < limit:
-        for waiting in lists:
-            edge = next((each for each in waiting if each.other not in seen), None)
-            del waiting[: len(waiting) if edge is None else waiting.index(edge) + 1]
-            if edge is not None and len(edges) < limit:
-                seen.add(edge.other)
-                edges.append(edge)
-    return edges
+    return [*in_turn(known, EDGES_KNOWN, seen), *in_turn(guessed, EDGES_GUESSED, seen)]
 
 
 def _across(snapshot: Snapshot, names: list[str]) -> dict[tuple[str, str], float]:
