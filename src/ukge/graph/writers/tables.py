@@ -83,13 +83,15 @@ def write_pieces(
                 for piece in pieces:
                     writer.write_batch(piece)
         elif extension in JSON_LINES:
-            for row in (row for piece in pieces for row in plain_rows(pa.table(piece))):
+            for row in (row for piece in pieces for row in plain_rows(pa.Table.from_batches([piece]))):
                 sink.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
         else:
             delimiter = DELIMITER[extension]
             sink.write((delimiter.join(schema.names) + "\n").encode())
             for piece in pieces:
-                text = table_text(pa.table(piece), delimiter, str(path), spreadsheet_safe=spreadsheet_safe, named=False)
+                text = table_text(
+                    pa.Table.from_batches([piece]), delimiter, str(path), spreadsheet_safe=spreadsheet_safe, named=False
+                )
                 sink.write(text.encode())
 
 
