@@ -15,6 +15,7 @@ from ukge.cli.reading import Reading, parse_columns, tell_undirected, undirected
 from ukge.errors import ConfigError
 
 if TYPE_CHECKING:
+    from ukge.graph.claims import Claims
     from ukge.graph.dataset import Dataset
     from ukge.graph.uncertain import UncertainGraph
 
@@ -124,8 +125,15 @@ def convert(
     from ukge.graph.writers import network_format
 
     options = {"spreadsheet_safe": True} if safe else {}
-    graph = _aggregated(reading.read(source), aggregate)
-    _write(graph, target, to, json, **options)
+    rows, claims = reading.read_with_claims(source)
+    graph = _aggregated(rows, aggregate)
+    if claims is not None and aggregate is None and to is None and _tells_more(claims, target):
+        from ukge.graph.writers.claims import write_claims
+
+        write_claims(claims, target, **options)
+        _say_written(target, json, len(claims), graph.n_entities, graph.n_relations)
+    else:
+        _write(graph, target, to, json, **options)
     if len(graph.nodes) and network_format(target, to) is None:
         note(f"{target} has no place for what is known of the nodes: GraphML, CX2, SIF and KGX (--to kgx) have one")
 
@@ -191,12 +199,14 @@ def split(
     from ukge.graph.split import split as split_graph
     from ukge.graph.undirected import undirected_graph
 
-    graph = _aggregated(reading.read(source), aggregate)
+    rows, claims = reading.read_with_claims(source)
+    graph = _aggregated(rows, aggregate)
     graph = undirected_graph(graph, undirected_said(undirected), tell_undirected)
     chosen = graph.undirected
     dataset = split_graph(
         graph, val=val, test=test, seed=seed, leak_safe=leak_safe, undirected=chosen, name=directory.name
     )
+    dataset = replace(dataset, claims=claims)
     if negatives is not None:
         dataset = with_negatives(dataset, negatives, seed)
     save_dataset(dataset, directory, overwrite=force)
@@ -335,8 +345,9 @@ def audit(
 
     path = Path(data)
     if path.is_file() and not leak_safe:
-        graph = undirected_graph(reading.read(path), undirected_said(undirected), tell_undirected)
-        found = audit_data(graph, name=path.name)
+        rows, claims = reading.read_with_claims(path)
+        graph = undirected_graph(rows, undirected_said(undirected), tell_undirected)
+        found = audit_data(graph, name=path.name, claims=claims)
     else:
         found = audit_data(reading.open(data, seed=seed, leak_safe=leak_safe, undirected=undirected))
     if html is not None:
@@ -346,6 +357,17 @@ def audit(
         print_json(found.to_dict(as_flag))
     else:
         out().print(as_text(found, as_flag))
+
+
+def _tells_more(claims: Claims, target: Path) -> bool:
+    """Return whether claims tell more than facts with a source, and the file can hold it; else say what is lost."""
+    from ukge.graph.claims import BESIDES
+    from ukge.graph.writers.tables import is_table
+
+    more = [name for name in BESIDES if getattr(claims, name) is not None]
+    if more and not is_table(target):
+        note(f"{target}: {', '.join(more)} of the claims cannot be written in this format")
+    return bool(more) and is_table(target)
 
 
 def _aggregated(graph: UncertainGraph, how: str | None) -> UncertainGraph:

@@ -18,6 +18,7 @@ from ukge.errors import ConfigError, DataError, TooManyBadRowsError, as_written
 
 if TYPE_CHECKING:
     from ukge.graph.bad_rows import Aside, BadRows
+    from ukge.graph.claims import Claims
     from ukge.graph.dataset import Dataset
     from ukge.graph.readers import ReadReport
     from ukge.graph.uncertain import UncertainGraph
@@ -99,6 +100,14 @@ class Reading:
         graph, report = read_with_report(path, **self.options)
         tell(report)
         return graph
+
+    def read_with_claims(self, path: Path) -> tuple[UncertainGraph, Claims | None]:
+        """Read a file, and its rows as claims if they are; tell which rows were skipped."""
+        from ukge.graph.catalogue.claims import read_with_claims
+
+        graph, claims, report = read_with_claims(path, **self.options)
+        tell(report)
+        return graph, claims
 
     def open(
         self, data: str, *, seed: int = 0, leak_safe: bool = False, undirected: Sequence[str] | None = None

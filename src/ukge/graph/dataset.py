@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,9 @@ from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.graph.vocabulary import Vocabulary
 from ukge.html.card import card
 
+if TYPE_CHECKING:
+    from ukge.graph.claims import Claims
+
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
@@ -20,7 +24,8 @@ class Dataset:
 
     `negatives` are links taken to be false, one per test fact, with confidence 0; `queries` are the (head, relation)
     ids of the ranking task; `ground_rules` are rule heads with the lower bound that their bodies give them; `inverses`
-    are pairs of relations that say the same from the other end.
+    are pairs of relations that say the same from the other end; `claims` are those that the facts were made of, if
+    several sources speak of them.
     """
 
     name: str
@@ -31,6 +36,7 @@ class Dataset:
     queries: npt.NDArray[np.int32] | None = None
     ground_rules: UncertainGraph | None = None
     inverses: tuple[tuple[str, str], ...] = ()
+    claims: Claims | None = None
 
     def __post_init__(self) -> None:
         for part in (self.val, self.test, self.negatives, self.ground_rules):

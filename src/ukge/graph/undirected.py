@@ -9,7 +9,7 @@ one direction, in both, or in another order give the same graph.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -217,7 +217,8 @@ def dataset_without_direction(dataset: Dataset, relations: Sequence[str]) -> tup
         rank, kind = alphabetical(dataset.entities)[1], alphabetical(dataset.relations)[1]
         queries = np.stack([rank[queries[:, 0]], kind[queries[:, 1]]], axis=1)
     train, val, test = parts.values()
-    return Dataset(dataset.name, train, val, test, links, queries, heads, dataset.inverses), left
+    taken = replace(dataset, train=train, val=val, test=test, negatives=links, queries=queries, ground_rules=heads)
+    return taken, left
 
 
 def alphabetical(names: Vocabulary) -> tuple[Vocabulary, Ids]:

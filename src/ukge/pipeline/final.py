@@ -28,7 +28,8 @@ ENGINE = "duckdb"
 
 def all_known(dataset: Dataset) -> Dataset:
     """Return a data set whose training facts are those of all parts."""
-    return Dataset(dataset.name, dataset.whole(), dataset.val[:0], dataset.test[:0], inverses=dataset.inverses)
+    none = dataset.val[:0], dataset.test[:0]
+    return Dataset(dataset.name, dataset.whole(), *none, inverses=dataset.inverses, claims=dataset.claims)
 
 
 def as_long(judged: Path) -> Config:

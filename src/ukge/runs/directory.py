@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -32,6 +32,9 @@ from ukge.settings.config import Config, read_config, to_toml
 from ukge.storage.arrays import Expected, StoredArrays, checked, load_arrays, map_arrays, save_arrays
 from ukge.storage.files import DAMAGED, Making, write_atomically, writing
 from ukge.storage.sealed import sealed, unsealed
+
+if TYPE_CHECKING:
+    from ukge.graph.claims import Claims
 
 EVIDENCE = "evidence"
 """Where a run directory keeps its evidence."""
@@ -188,6 +191,11 @@ class Run:
                 hint="Say where those are that it learnt from: ‹data=DIR›.",
             )
         return dataset
+
+    def claims(self) -> Claims | None:
+        """Return the claims that the run's facts were made of, None where it keeps none."""
+        kept = self.kept
+        return None if kept is None else kept.claims()
 
     @property
     def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:

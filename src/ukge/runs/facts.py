@@ -3,6 +3,7 @@
 data/train.parquet  val.parquet  test.parquet     head, relation, tail (ids), confidence, and the source if one is known
 data/negatives.parquet                            negative links of the test set, if the data came with some
 data/queries.parquet                              head, relation of the ranking task, if the data came with some
+data/claims.parquet                               who claimed the facts, how sure, when and where, by name, if known
 data/nodes.parquet                                what is known of entities beside their facts, if anything is
 
 Runs beside each other that were made from the same facts share the files (hard links). Facts that came prepared for
@@ -16,11 +17,12 @@ import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from ukge.errors import DataError, RunError
+from ukge.errors import DataError, RunError, UkgeError
 from ukge.graph.arrow import to_numpy
 from ukge.graph.dataset import Dataset
 from ukge.graph.nodes import Nodes
@@ -29,13 +31,17 @@ from ukge.graph.vocabulary import Vocabulary
 from ukge.storage.arrays import Arrays, Expected, checked
 from ukge.storage.files import DAMAGED, sha256, temporary_beside
 
+if TYPE_CHECKING:
+    from ukge.graph.claims import Claims
+
 FOLDER = "data"
 PARTS = ("train", "val", "test", "negatives")
 QUERIES = "queries"
 IDS = ("int32", "int64")
 TRAIN = f"{FOLDER}/train.parquet"
 NODES = "nodes"
-FILES = tuple(f"{FOLDER}/{name}.parquet" for name in (*PARTS, QUERIES, NODES))
+CLAIMS = "claims"
+FILES = tuple(f"{FOLDER}/{name}.parquet" for name in (*PARTS, QUERIES, NODES, CLAIMS))
 
 
 def keep_facts(run: Path, dataset: Dataset) -> None:
@@ -48,6 +54,10 @@ def keep_facts(run: Path, dataset: Dataset) -> None:
     tables = {name: graph.facts(names=False) for name, graph in graphs.items() if graph is not None}
     if dataset.queries is not None:
         tables[QUERIES] = pa.table({"head": dataset.queries[:, 0], "relation": dataset.queries[:, 1]})
+    if dataset.claims is not None:
+        from ukge.graph.writers.claims import claims_table  # noqa: PLC0415 — few have any
+
+        tables[CLAIMS] = claims_table(dataset.claims)
     for name, table in tables.items():
         write_table(table, folder / f"{name}.parquet", compression="zstd", write_page_checksum=True)
     if len(dataset.nodes):
@@ -134,6 +144,18 @@ class KeptFacts:
             pairs = np.stack([numbers["head"], numbers["relation"]], axis=1).astype(np.int32)
         negatives = self.part("negatives")
         return Dataset(name, train, val, test, negatives=negatives, queries=pairs, inverses=self._inverses)
+
+    def claims(self) -> Claims | None:
+        """Return the claims that the facts were made of, None where the run keeps none."""
+        from ukge.graph.claims import Claims  # noqa: PLC0415 — answers need none
+
+        table = self._read(CLAIMS)
+        if table is None:
+            return None
+        try:
+            return Claims.from_columns(**{name: table[name] for name in table.column_names})
+        except (UkgeError, TypeError, pa.ArrowException) as error:
+            raise RunError(f"{self._folder / CLAIMS}.parquet cannot be used: {error}", hint=DAMAGED) from None
 
     def _read(self, name: str) -> pa.Table | None:
         from pyarrow.parquet import ParquetFile  # noqa: PLC0415 — a model alone can be asked without facts

@@ -12,6 +12,7 @@ from ukge.errors import Wording, in_python
 from ukge.graph.audit.leaks import Twin, percent
 from ukge.graph.audit.negatives import Negatives
 from ukge.graph.audit.report import Audit, sizes
+from ukge.graph.audit.sources import Sources
 from ukge.graph.audit.statistics import PartCounts
 from ukge.html import pictures
 from ukge.html import render as fill
@@ -20,6 +21,7 @@ from ukge.progress.safe_console import one_line
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 HEIGHT = 6
 RELATIONS_SHOWN, RELATIONS_ON_PAGE = 10, 25
+SOURCES_SHOWN = 10
 
 
 def as_text(found: Audit, wording: Wording = in_python) -> RenderableType:
@@ -45,6 +47,10 @@ def _blocks(found: Audit, wording: Wording) -> Iterator[RenderableType]:
         yield _negatives(found.negatives)
         if found.negatives.examples:
             yield _false_negatives(found.negatives)
+    if found.sources is not None:
+        yield _sources(found.sources)
+        if found.sources.pairs:
+            yield _pairs(found.sources)
     if found.repeats.worst:
         yield _conflicts(found)
     if found.symmetry:
@@ -68,13 +74,13 @@ def _parts(found: Audit) -> Table:
     for part in (*found.parts, found.whole):
         often = "–" if part.mode is None or part.mode_share is None else f"{part.mode:g} ({percent(part.mode_share)})"
         numbers = [_number(value) for value in (part.mean, part.std, part.median)]
-        _add(table, part.name, _sparkline(part), f"{part.rows:,}", f"{part.distinct:,}", *numbers, often)
+        _add(table, part.name, _sparks(part.histogram), f"{part.rows:,}", f"{part.distinct:,}", *numbers, often)
     return table
 
 
-def _sparkline(part: PartCounts) -> str:
-    """Return the histogram in half its bins: beside eight columns, 80 characters have no room for more."""
-    counts = [sum(part.histogram[at : at + 2]) for at in range(0, len(part.histogram), 2)]
+def _sparks(bins: Sequence[int]) -> str:
+    """Return a histogram in half its bins: beside eight columns, 80 characters have no room for more."""
+    counts = [sum(bins[at : at + 2]) for at in range(0, len(bins), 2)]
     highest = max(counts) or 1
     return "".join(EIGHTHS[_level(count, highest, len(EIGHTHS) - 1)] for count in counts)
 
@@ -128,6 +134,25 @@ def _false_negatives(negatives: Negatives) -> Table:
     table = _table("Negative links that are facts", ["head", "relation", "tail", "confidence"], text=3)
     for link in negatives.examples:
         _add(table, link.head, link.relation, link.tail, f"{link.confidence:.3f}")
+    return table
+
+
+def _sources(sources: Sources) -> Table:
+    shown = sources.each[:SOURCES_SHOWN]
+    title = "Sources" if len(shown) == sources.count else f"Sources (the {len(shown)} with most claims)"
+    table = _table(title, ["source", "", "claims", "facts", "mean", ".4–.6", "≥ .8", "values", "from others"])
+    for each in shown:
+        numbers = [_number(each.mean), percent(each.middle), percent(each.high), f"{each.values:,}", _number(each.gap)]
+        _add(table, each.name, _sparks(each.histogram), f"{each.claims:,}", f"{each.facts:,}", *numbers)
+    return table
+
+
+def _pairs(sources: Sources) -> Table:
+    columns = ["source", "and source", "facts of both", "apart", "correlation", "the same", ""]
+    table = _table("Sources on the same facts", columns, text=2)
+    for each in sources.pairs[:SOURCES_SHOWN]:
+        numbers = [f"{each.facts:,}", _number(each.gap), _number(each.correlation), percent(each.same)]
+        _add(table, each.first, each.second, *numbers, "a copy?" if each.copied else "")
     return table
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ukge.errors import Wording, in_python, worded
 from ukge.graph.audit.baselines import CONSTANT, Baseline, trivial_baselines
 from ukge.graph.audit.leaks import Twin, Twins, find_twins, percent
 from ukge.graph.audit.negatives import Negatives, examine_negatives
+from ukge.graph.audit.sources import Sources, examine_sources
 from ukge.graph.audit.statistics import (
     NameCounts,
     PartCounts,
@@ -20,6 +21,7 @@ from ukge.graph.audit.statistics import (
     find_repeats,
     find_symmetry,
 )
+from ukge.graph.claims import Claims
 from ukge.graph.dataset import Dataset
 from ukge.graph.index import FactIndex
 from ukge.graph.uncertain import UncertainGraph
@@ -30,7 +32,10 @@ FREQUENT = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Everything the audit found. A graph without a split has one part, no twins, no negatives and no baselines."""
+    """Everything the audit found. A graph without a split has one part, no twins, no negatives and no baselines.
+
+    `sources` are there where facts say who claims them.
+    """
 
     name: str
     entities: NameCounts
@@ -42,6 +47,7 @@ class Audit:
     negatives: Negatives | None
     symmetry: tuple[Symmetry, ...]
     baselines: tuple[Baseline, ...]
+    sources: Sources | None = None
 
     def headlines(self, wording: Wording = in_python) -> tuple[str, ...]:
         """Return what matters most as short sentences, the gravest first, in the words of a surface."""
@@ -49,6 +55,7 @@ class Audit:
             *_leaks(self),
             *_false_negatives(self),
             *_repeats(self),
+            *(() if self.sources is None else self.sources.headlines()),
             *_baselines(self),
             *(worded(line, wording) for line in _symmetry(self)),
             *_confidences(self),
@@ -60,11 +67,21 @@ class Audit:
         return {"headlines": list(self.headlines(wording)), **asdict(self)}
 
 
-def audit(data: Dataset | UncertainGraph, *, name: str | None = None) -> Audit:
-    """Audit a data set, or a graph without a split; `name` is what the report calls it."""
-    if isinstance(data, UncertainGraph):
-        return _audit(name or "graph", data, (), None)
-    return _audit(name or data.name, data.whole(), tuple(data.parts.items()), data)
+def audit(data: Dataset | UncertainGraph | Claims, *, name: str | None = None, claims: Claims | None = None) -> Audit:
+    """Audit a data set, a graph without a split, or claims; `name` is what the report calls it.
+
+    `claims` are those that the facts were made of; if they are not given, facts that name sources are claims.
+    """
+    claims = data if isinstance(data, Claims) else claims
+    if isinstance(data, Dataset):
+        whole, claims = data.whole(), claims or data.claims
+        found = _audit(name or data.name, whole, tuple(data.parts.items()), data)
+    else:
+        whole = data.graph if isinstance(data, Claims) else data
+        found = _audit(name or "graph", whole, (), None)
+    if claims is None and whole.source is not None:
+        claims = Claims.of_graph(whole)
+    return found if claims is None else replace(found, sources=examine_sources(claims))
 
 
 def _audit(

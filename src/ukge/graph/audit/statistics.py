@@ -51,7 +51,7 @@ class NameCounts:
 def count_part(name: str, graph: UncertainGraph) -> PartCounts:
     """Count the facts of one part and describe their confidences."""
     values = graph.confidence
-    histogram = _histogram(values)
+    histogram = histogram_of(values)
     if len(values) == 0:
         return PartCounts(name, 0, 0, None, None, None, None, None, None, None, histogram)
     rounded, times = np.unique(np.round(values, DIGITS), return_counts=True)
@@ -77,7 +77,7 @@ def count_names(graph: UncertainGraph) -> tuple[NameCounts, NameCounts]:
     return entities, NameCounts(graph.n_relations, _used(graph.n_relations, graph.relation))
 
 
-def _histogram(values: npt.NDArray[np.float64]) -> tuple[int, ...]:
+def histogram_of(values: npt.NDArray[np.float64]) -> tuple[int, ...]:
     """Count values per bin; a value on the edge of two bins falls into the upper one, 1 into the last."""
     bins = np.minimum((values * BINS + 1e-9).astype(np.int64), BINS - 1)
     return tuple(np.bincount(bins, minlength=BINS).tolist())

@@ -6,7 +6,7 @@ import difflib
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,13 @@ from platformdirs import user_cache_path
 from ukge.errors import ConfigError, DataError, known_names
 from ukge.graph.bad_rows import one_place
 from ukge.graph.catalogue.benchmarks import BASE_URLS, BENCHMARKS, NEEDED, Benchmark, download_progress, fetch, verify
+from ukge.graph.catalogue.claims import read_with_claims
 from ukge.graph.catalogue.folder import find_files, read_folder, with_nodes
 from ukge.graph.dataset import Dataset
 from ukge.graph.formats import recognised
 from ukge.graph.negatives import with_negatives
 from ukge.graph.partitioned import is_prepared, open_prepared
-from ukge.graph.readers import ReadReport, read
+from ukge.graph.readers import ReadReport
 from ukge.graph.split import split
 from ukge.graph.synthetic import generate
 from ukge.graph.uncertain import UncertainGraph
@@ -114,8 +115,12 @@ def open_dataset(
         dataset = read_folder(path, undirected=undirected, on_report=on_report, on_undirected=on_undirected, **reading)
         return _cut(dataset, dataset.whole(), seed) if leak_safe else dataset
     if is_file:
-        graph = undirected_graph(read(path, on_report=on_report, nodes=nodes, **reading), undirected, on_undirected)
-        return split(graph, seed=seed, leak_safe=leak_safe, undirected=graph.undirected, name=path.name.split(".")[0])
+        rows, claims, report = read_with_claims(path, nodes=nodes, **reading)
+        if on_report is not None:
+            on_report(report)
+        graph = undirected_graph(rows, undirected, on_undirected)
+        cut = split(graph, seed=seed, leak_safe=leak_safe, undirected=graph.undirected, name=path.name.split(".")[0])
+        return replace(cut, claims=claims)
     raise DataError(f"there is no benchmark, directory or file called {str(ref)!r}", hint=_known_hint(str(ref)))
 
 
@@ -156,6 +161,7 @@ def refuse_reading(ref: str | Path, reading: Mapping[str, Any]) -> None:
 
 def _cut(dataset: Dataset, whole: UncertainGraph, seed: int) -> Dataset:
     cut = split(whole, seed=seed, leak_safe=True, undirected=whole.undirected, name=f"{dataset.name} leak-safe")
+    cut = replace(cut, claims=dataset.claims)
     return cut if dataset.negatives is None else with_negatives(cut, seed=seed)
 
 

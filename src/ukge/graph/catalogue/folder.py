@@ -5,6 +5,7 @@
     softlogic.tsv                      rule heads with the lower bound that their bodies give them
     ndcg_queries.tsv                   head, relation
     entities.tsv  relations.tsv        id, name
+    claims.parquet                     the claims that the facts were made of
     dataset.json                       which relations have no direction, and which are each other's inverse
     nodes.tsv                          what is known of the entities: id (a name), label, type, description, aliases
 
@@ -28,11 +29,12 @@ from ukge.errors import DataError
 from ukge.graph.catalogue.names import Names, numbered, place_graph, read_names, read_queries, write_names
 from ukge.graph.dataset import Dataset
 from ukge.graph.nodes import Nodes
-from ukge.graph.readers import ReadReport, read, read_with_report
+from ukge.graph.readers import ReadReport, read, read_claims, read_with_report
 from ukge.graph.readers.node_files import as_nodes, with_given_nodes
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.graph.undirected import AUTO, Undirected, undirected_dataset
 from ukge.graph.writers import write
+from ukge.graph.writers.claims import write_claims
 from ukge.storage.files import replacing_directory
 
 STEMS = {
@@ -42,6 +44,7 @@ STEMS = {
     "test_with_neg": ("test_with_neg",),
     "softlogic": ("softlogic",),
     "queries": ("ndcg_queries",),
+    "claims": ("claims",),
     "entities": ("entities", "entity_id", "concept_id"),
     "relations": ("relations", "relation_id"),
     "nodes": ("nodes",),
@@ -87,6 +90,7 @@ def read_folder(
         queries=queries,
         ground_rules=parts.get("softlogic"),
         inverses=tuple((first, second) for first, second in note.get("inverses", ())),
+        claims=read_claims(files["claims"]) if "claims" in files else None,
     )
     wanted = note.get(UNDIRECTED, AUTO) if undirected == AUTO else undirected
     return undirected_dataset(with_nodes(dataset, _nodes(files, raw)), wanted, on_undirected)
@@ -173,6 +177,8 @@ def _write(dataset: Dataset, folder: Path) -> None:
             (folder / f"{part}.tsv").touch()
     note = {UNDIRECTED: list(dataset.undirected), "inverses": [list(pair) for pair in dataset.inverses]}
     (folder / NOTE).write_text(json.dumps(note, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    if dataset.claims is not None:
+        write_claims(dataset.claims, folder / "claims.parquet")
     if dataset.queries is not None:
         lines = (f"{head}\t{relation}\n" for head, relation in dataset.queries.tolist())
         (folder / "ndcg_queries.tsv").write_text("".join(lines), encoding="utf-8")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from ukge.errors import ConfigError, DataError
 from ukge.graph.bad_rows import BadRows, as_bad_rows, putting_aside
+from ukge.graph.claims import Claims
 from ukge.graph.files import check_file
 from ukge.graph.formats import Format, check_options, format_of_file, is_from, readers
 from ukge.graph.opening import Opening
@@ -26,14 +30,25 @@ from ukge.graph.readers import (  # noqa: F401  (each registers its formats)
     sssom,
     stringdb,
 )
-from ukge.graph.readers.layout import ColumnMap
+from ukge.graph.readers.faults import chosen
+from ukge.graph.readers.layout import CLAIMS, FACTS, ColumnMap, Roles
 from ukge.graph.readers.node_files import as_nodes, with_given_nodes
 from ukge.graph.readers.parsed import Parsed, ReadReport, Request, Scaling, as_scaling, below_least
 from ukge.graph.readers.vocabularies import as_vocabulary, read_vocabulary
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
 
-__all__ = ["Format", "Parsed", "ReadReport", "Request", "read", "read_vocabulary", "read_with_report", "readers"]
+__all__ = [
+    "Format",
+    "Parsed",
+    "ReadReport",
+    "Request",
+    "read",
+    "read_claims",
+    "read_vocabulary",
+    "read_with_report",
+    "readers",
+]
 
 _UNSAID = ("columns", "header", "delimiter", "relation")  # None is as good as nothing
 
@@ -91,6 +106,44 @@ def read_with_report(
     **options: Any,
 ) -> tuple[UncertainGraph, ReadReport]:
     """Read facts as `read` does, and say how many rows were read and which were skipped, and why."""
+    names: dict[str, Any] = {"entities": entities, "relations": relations, "nodes": nodes}
+    graph, _, report = _read(source, FACTS, format, names, scale, bad_rows, most_bad, options)
+    return graph, report
+
+
+def read_claims(
+    source: Any,
+    *,
+    format: str | None = None,  # noqa: A002
+    scale: Scaling | str | None = None,
+    bad_rows: BadRows | str | Path | None = None,
+    most_bad: str | float | None = None,
+    on_report: Callable[[ReadReport], None] | None = None,
+    **options: Any,
+) -> Claims:
+    """Read claims: every row is one, of the source that it names, and may tell `time`, `document` and `span`.
+
+    These columns are found by the usual names (extractor, model, annotator, …; date, timestamp; doc, url, file;
+    offset), or as `columns` says; without a header they follow the confidence in this order. All else is as for `read`.
+    """
+    graph, besides, report = _read(source, CLAIMS, format, {}, scale, bad_rows, most_bad, options)
+    if on_report is not None:
+        on_report(report)
+    return Claims.of_graph(graph, **besides)
+
+
+def _read(
+    source: Any,
+    wanted: Roles,
+    format: str | None,  # noqa: A002
+    names: Mapping[str, Any],
+    scale: Scaling | str | None,
+    bad_rows: BadRows | str | Path | None,
+    most_bad: str | float | None,
+    options: dict[str, Any],
+) -> tuple[UncertainGraph, Mapping[str, Any], ReadReport]:
+    """Return a checked graph, what stands beside its facts, and what was done with the source."""
+    entities, relations, nodes = (names.get(what) for what in ("entities", "relations", "nodes"))
     is_path = isinstance(source, (str, os.PathLike))
     source = Path(source) if is_path else source
     options = {option: value for option, value in options.items() if value is not None or option not in _UNSAID}
@@ -106,15 +159,19 @@ def read_with_report(
     if not reader.by_id and not (entities is None and relations is None):
         raise DataError(f"format {name} holds names, not ids", source=str(source), hint="Read it without vocabularies.")
     bad = as_bad_rows(bad_rows, most_bad)
-    names = as_vocabulary(entities, "entity"), as_vocabulary(relations, "relation")
-    request = Request(*names, as_scaling(scale), bad, least)
+    known = as_vocabulary(entities, "entity"), as_vocabulary(relations, "relation")
+    request = Request(*known, as_scaling(scale), bad, least, wanted)
     with putting_aside(bad, str(source) if is_path else name) as aside:
         parsed = reader.call(source, request, **options)
         aside.rows = parsed.rows + aside.bad
-        graph, below = _above(parsed.graph(request), request)
+        graph, besides = parsed.checked(request)
+        sure = _above(graph, request)
+    below = len(graph) - int(sure.sum())
     skipped = dict(parsed.skipped)
     if below:
         skipped[below_least(least)] = skipped.get(below_least(least), 0) + below
+        graph = graph[sure] if any(each is not None for each in known) else graph[sure].compact()
+        besides = {role: chosen(column, sure) for role, column in besides.items()}
     given = None if nodes is None else as_nodes(nodes)
     if given is not None:
         graph = with_given_nodes(graph, given, str(nodes) if isinstance(nodes, (str, os.PathLike)) else "nodes")
@@ -131,22 +188,20 @@ def read_with_report(
         aside=aside,
         notes=parsed.notes,
     )
-    return graph, report
+    return graph, besides, report
 
 
-def _above(graph: UncertainGraph, request: Request) -> tuple[UncertainGraph, int]:
-    """Return the facts that are confident enough, and how many are not."""
+def _above(graph: UncertainGraph, request: Request) -> npt.NDArray[np.bool_]:
+    """Return which facts are confident enough."""
     if request.least is None:
-        return graph, 0
+        return np.ones(len(graph), np.bool_)
     if not 0.0 <= request.least <= 1.0:
         raise ConfigError(f"‹min_confidence› is {request.least:g}", hint="Give a number from 0 to 1.")
     sure = graph.confidence >= request.least
     if not sure.any():
         most = f"The highest is {graph.confidence.max():g}." if len(graph) else "Lower it."
         raise DataError(f"no fact has a confidence of {request.least:g} or more", hint=most)
-    by_name = request.entities is None and request.relations is None
-    left = graph if sure.all() else graph[sure]
-    return (left.compact() if by_name and len(left) < len(graph) else left), len(graph) - len(left)
+    return sure
 
 
 def is_readable(source: object) -> bool:

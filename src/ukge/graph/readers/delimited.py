@@ -29,6 +29,7 @@ from ukge.graph.files import TooLongError, compression_of, open_lines
 from ukge.graph.formats import Format, readers
 from ukge.graph.readers.diagnosis import diagnose, first_record, lines_of
 from ukge.graph.readers.layout import (
+    BESIDES,
     COLUMNS_HINT,
     COMMA_HINT,
     FACTS,
@@ -192,7 +193,7 @@ def layout_of(path: Path, request: Request, table: Table, wanted: Roles) -> tupl
 def _read(
     path: Path, request: Request, table: Table, relation: str | None, *, spreadsheet_safe: bool = False
 ) -> Parsed:
-    layout, others = layout_of(path, request, table, FACTS.given(relation))
+    layout, others = layout_of(path, request, table, request.wanted.given(relation))
     layout = sifted(path, layout, request)
     whole = partial(_parse_whole, request=request, spreadsheet_safe=spreadsheet_safe)
     read = _parse_stream if is_large(path, request) and not spreadsheet_safe else whole
@@ -236,6 +237,7 @@ def _parse_whole(
         tail=table["tail"],
         weight=confidence_column(table["confidence"]),
         source=table["source"] if "source" in table.column_names else None,
+        besides={role: table[role] for role in BESIDES if role in table.column_names},
         where=where_in(path, layout),
         rows=table.num_rows,
         diagnose=partial(diagnose, path, layout),
@@ -269,7 +271,7 @@ def _encode_blocks(path: Path, layout: Layout, one: str | None) -> Parsed:
     """
     expected = expected_rows(path)
     weight: npt.NDArray[np.float64] = unwritten(expected, np.float64)
-    sources = []
+    texts: dict[str, list[pa.Array]] = {}
     rows = 0
     with BlockEncoder([expected, expected]) as entities, BlockEncoder([expected], parts=1) as relations:
         for block in parse_blocks(path, layout):
@@ -282,8 +284,9 @@ def _encode_blocks(path: Path, layout: Layout, one: str | None) -> Parsed:
                 weight = np.concatenate([weight[:rows], np.empty(end, np.float64)])
             weight[rows:end] = block["confidence"].to_numpy()
             rows = end
-            if "source" in block.schema.names:
-                sources.append(block["source"])
+            for role in ("source", *BESIDES):
+                if role in block.schema.names:
+                    texts.setdefault(role, []).append(block[role])
         (head, tail), entity_names = entities.finish()
         if one is None:
             (relation,), relation_names = relations.finish()
@@ -294,7 +297,8 @@ def _encode_blocks(path: Path, layout: Layout, one: str | None) -> Parsed:
         relation=relation,
         tail=tail,
         weight=weight[:rows],
-        source=pa.chunked_array(sources) if sources else None,
+        source=pa.chunked_array(texts["source"]) if "source" in texts else None,
+        besides={role: pa.chunked_array(texts[role]) for role in BESIDES if role in texts},
         where=where_in(path, layout),
         rows=rows,
         vocabularies=(Vocabulary.trusted(entity_names, "entity"), Vocabulary.trusted(relation_names, "relation")),
@@ -376,7 +380,7 @@ def _field(role: str, position: int, names: list[str] | None, request: Request) 
     if role in ("confidence", "label"):
         low, high = (0.0, 1.0) if request.scale is None or role == "label" else (None, None)
         return Field(role, position, "number", label, low, high)
-    if role == "source":
+    if role in ("source", *BESIDES):
         return Field(role, position, "text", label)
     vocabulary = request.of(role)
     return Field(role, position, "name" if vocabulary is None else "id", label, vocabulary=vocabulary)

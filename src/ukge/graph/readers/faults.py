@@ -48,7 +48,8 @@ def without_faults(parsed: Parsed, request: Request, found: Findings) -> Parsed:
     if kept.all():
         return parsed
     columns = {role: chosen(getattr(parsed, role), kept) for role in (*TRIPLE, "weight", "source")}
-    return replace(parsed, **columns, where=where_of(parsed.where, kept))
+    besides = {role: chosen(column, kept) for role, column in parsed.besides.items()}
+    return replace(parsed, **columns, besides=besides, where=where_of(parsed.where, kept))
 
 
 def sound_rows(parsed: Parsed, request: Request, found: Findings, column: str = "confidence") -> Mask:

@@ -38,7 +38,7 @@ from ukge.graph.files import CHECKSUMS, checksum
 from ukge.graph.findings import Findings
 from ukge.graph.formats import Format, is_from, readers
 from ukge.graph.readers.faults import chosen, where_of
-from ukge.graph.readers.layout import FACTS, ColumnMap, Roles, assign_roles, percent_hint
+from ukge.graph.readers.layout import BESIDES, FACTS, ColumnMap, Roles, assign_roles, percent_hint
 from ukge.graph.readers.parsed import Parsed, Request, one_relation
 
 
@@ -169,7 +169,7 @@ def read_table(
 
     All facts have the one given `relation` if no column says it.
     """
-    return parsed_columns(columns_of(table, columns, FACTS.given(relation)), request, relation)
+    return parsed_columns(columns_of(table, columns, request.wanted.given(relation)), request, relation)
 
 
 def read_parquet(
@@ -177,7 +177,7 @@ def read_parquet(
 ) -> Parsed:
     """Read the facts of a Parquet file, one per row; all have the one given `relation` if no column says it."""
     with opened_parquet(path) as file:
-        names, wanted = file.schema_arrow.names, FACTS.given(relation)
+        names, wanted = file.schema_arrow.names, request.wanted.given(relation)
         roles = assign_roles(len(names), header=names, columns=columns, source=str(path), wanted=wanted)
         table = checked(file.read(columns=[names[at] for at in roles.values()]))
         _check_checksums(file, table)
@@ -210,17 +210,24 @@ def parsed_columns(found: Columns, request: Request, relation: str | None = None
     facts["source"] = found.texts("source") if "source" in found.roles else None
     ignored = tuple(name for at, name in enumerate(found.names) if at not in found.roles.values())
     told = request.findings(found.where.source, found.where.place)
+    besides = {role: beside(found.arrays[role]) for role in BESIDES if role in found.roles}
     if not found.wrong:
-        return Parsed(**facts, where=found.where, rows=rows, ignored_columns=ignored)
+        return Parsed(**facts, where=found.where, rows=rows, ignored_columns=ignored, besides=besides)
     kept = ~found.tell(told)
     told.checked = rows
     return Parsed(
         **{role: chosen(column, kept) for role, column in facts.items()},
+        besides={role: chosen(column, kept) for role, column in besides.items()},
         where=where_of(found.where, kept),
         rows=int(kept.sum()),
         ignored_columns=ignored,
         found=told,
     )
+
+
+def beside(array: Any) -> Any:
+    """Return a column of what stands beside facts as it is; values without a common type are text."""
+    return pa.array([_as_text(value) for value in array], pa.large_string()) if isinstance(array, np.ndarray) else array
 
 
 def _check_checksums(file: pq.ParquetFile, table: pa.Table) -> None:

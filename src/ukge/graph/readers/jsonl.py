@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from ukge.errors import DataError
 from ukge.graph.columns import UTF8_HINT, Where, as_number
@@ -16,8 +18,9 @@ from ukge.graph.fact import TRIPLE
 from ukge.graph.files import DAMAGED_HINT, LONGEST, TOO_LONG, TooLongError, damaged, open_text
 from ukge.graph.formats import Format, readers
 from ukge.graph.readers.diagnosis import not_utf8, raw_text
-from ukge.graph.readers.layout import COLUMNS_HINT, FACTS, ColumnMap, Roles, assign_roles, percent_hint
+from ukge.graph.readers.layout import BESIDES, COLUMNS_HINT, ColumnMap, Roles, assign_roles, percent_hint
 from ukge.graph.readers.parsed import Parsed, Request, one_relation
+from ukge.graph.writers.tables import json_text
 
 _JSON_HINT = (
     'Each line is {"head": …, "relation": …, "tail": …, "confidence": …} or [head, relation, tail, confidence].'
@@ -33,7 +36,7 @@ def read_jsonl(
 
     All facts have the one given `relation` if none of the keys says it.
     """
-    facts = read_lines(path, request, columns, FACTS.given(relation))
+    facts = read_lines(path, request, columns, request.wanted.given(relation))
     lines = np.array(facts.lines, np.int64)
     return Parsed(
         head=facts.column("head"),
@@ -41,11 +44,20 @@ def read_jsonl(
         tail=facts.column("tail"),
         weight=facts.numbers("confidence"),
         source=facts.values["source"] if facts.has_source else None,
+        besides={role: _column(facts.values[role]) for role in BESIDES if any(facts.values.get(role, ()))},
         where=facts.where,
         rows=len(lines),
         found=facts.found,
         ignored_columns=tuple(map(str, facts.others)),
     )
+
+
+def _column(values: list[Any]) -> pa.Array:
+    """Return values of any kind as one column: numbers, or text, with JSON for what is neither."""
+    if all(value is None or type(value) in (int, float) for value in values):
+        with suppress(pa.ArrowInvalid, OverflowError):
+            return pa.array(values)
+    return pa.array([None if value is None else json_text(value) for value in values], pa.large_string())
 
 
 def read_lines(path: Path, request: Request, columns: ColumnMap | None, wanted: Roles) -> JsonFacts:

@@ -23,8 +23,11 @@ RECOGNISED: Mapping[str, tuple[str, ...]] = {
     "relation": ("relation", "predicate", "rel", "pred", "r", "p", "property", "relationship", "edge_type"),
     "tail": ("tail", "object", "obj", "t", "o", "tail_entity", "entity2", "node2", "to", "end", "target"),
     "confidence": ("confidence", "conf", "score", "weight", "w", "probability", "prob", "certainty"),
-    "source": ("source", "provenance", "origin"),
+    "source": ("source", "provenance", "origin", "extractor", "annotator", "model"),
     "label": ("label", "truth"),
+    "time": ("time", "date", "timestamp"),
+    "document": ("document", "doc", "url", "file"),
+    "span": ("span", "offset"),
 }
 COLUMNS_HINT = (
     "Say which column is which, by header name or position from 0: ‹columns={'head': 0, 'confidence': 'score'}›. "
@@ -67,10 +70,15 @@ class Roles:
     def widths(self) -> str:
         """How many columns a table without names has."""
         least = len(self.needed)
-        return f"{least} or more" if self.more else f"{least} or {len(self.all)}" if self.optional else str(least)
+        most = len(self.all)
+        between = " or " if most == least + 1 else " to "
+        return f"{least} or more" if self.more else f"{least}{between}{most}" if self.optional else str(least)
 
 
 FACTS = Roles()
+BESIDES = ("time", "document", "span")
+"""What a claim may tell beside its fact, its source and its confidence."""
+CLAIMS = Roles(optional=("source", *BESIDES))
 
 
 @dataclass(frozen=True)
@@ -167,8 +175,8 @@ def assign_roles(
         roles = {**roles, **{role: at for role, at in named.items() if at not in taken}}
         found = [header[at] for role, at in roles.items() if not isinstance(columns.get(role), int)]
         _refuse_repeated(found, header, source)
-    elif not columns and width == len(wanted.all):
-        roles = {role: at for at, role in enumerate(wanted.all)}
+    elif not columns and width <= len(wanted.all):
+        roles = {role: at for at, role in enumerate(wanted.all[:width])}
     for place, role in enumerate(wanted.needed):
         if role not in roles:
             if place >= width or place in roles.values():

@@ -16,6 +16,7 @@ from ukge.graph.columns import Where, check_confidence, encode_column_names, fac
 from ukge.graph.findings import Findings
 from ukge.graph.nodes import Nodes
 from ukge.graph.readers.faults import without_faults
+from ukge.graph.readers.layout import FACTS, Roles
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
 
@@ -49,7 +50,8 @@ class ReadReport:
 class Request:
     """What every reader is told: columns hold ids of the given vocabularies, and weights that a scale will change.
 
-    Rows that are no facts are put into `bad_rows`; without, they are an error.
+    Rows that are no facts are put into `bad_rows`; without, they are an error. `wanted` are the columns to look for:
+    tables may have more of them than facts need.
     """
 
     entities: Vocabulary | None = None
@@ -58,6 +60,7 @@ class Request:
     bad_rows: BadRows | None = None
     least: float | None = None
     """the least confidence of the facts that are wanted; a reader may leave out others early"""
+    wanted: Roles = FACTS
 
     def of(self, role: str) -> Vocabulary | None:
         """Return the vocabulary whose ids the column of this role holds, or None if it holds names."""
@@ -113,6 +116,8 @@ class Parsed:
     vocabularies: tuple[Vocabulary, Vocabulary] | None = None
     diagnose: Callable[[], None] | None = None
     found: Findings | None = None
+    besides: Mapping[str, Any] = field(default_factory=dict)
+    """columns of what was wanted beside facts, by role"""
     nodes: Nodes | None = None
     """what the source says of entities beside their facts, by name"""
     notes: tuple[str, ...] = ()
@@ -122,6 +127,10 @@ class Parsed:
 
     def graph(self, request: Request) -> UncertainGraph:
         """Return the checked graph; what is wrong is a `DataError` saying exactly where, or put aside."""
+        return self.checked(request)[0]
+
+    def checked(self, request: Request) -> tuple[UncertainGraph, Mapping[str, Any]]:
+        """Return the checked graph, and what stands beside its facts, row by row."""
         request = replace(request, scale=request.scale or self.scale)
         found = self.found or request.findings(self.where.source, self.where.place)
         sound = without_faults(self, request, found) if found.lenient or found.count else self
@@ -141,7 +150,7 @@ class Parsed:
             raise
         if sound is not self and sound.vocabularies is not None:
             graph = graph.compact()
-        return graph if self.nodes is None else graph.with_nodes(self.nodes)
+        return graph if self.nodes is None else graph.with_nodes(self.nodes), sound.besides
 
     def _graph(self, request: Request) -> UncertainGraph:
         if len(self.weight) == 0:

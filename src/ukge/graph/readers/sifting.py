@@ -82,12 +82,25 @@ def _records(text: Iterator[str], layout: Layout) -> Iterator[_Record]:
         cells = _next_record(_kept(_ahead(waiting, text), taken), layout)
         if not taken:
             return
-        if len(taken) > 1 and (cells is None or (len(cells) != layout.width and number >= layout.header_lines)):
+        if len(taken) > 1 and number >= layout.header_lines and not _whole(taken, cells, layout):
             waiting.extendleft(reversed(taken[1:]))
             del taken[1:]
             cells = None
         yield _Record(number + 1, number + len(taken), "".join(taken), cells)
         number += len(taken)
+
+
+def _whole(taken: list[str], cells: list[str] | None, layout: Layout) -> bool:
+    """Return whether lines are one record: of the right width, and with nothing behind a quotation mark that closes.
+
+    Where a mark is missing, the one that opens a name in a later line seems to close what came before.
+    """
+    if cells is None or len(cells) != layout.width:
+        return False
+    try:
+        return next(csv.reader(iter(taken), delimiter=layout.delimiter, strict=True), None) == cells
+    except csv.Error:
+        return False
 
 
 def _next_record(lines: Iterator[str], layout: Layout) -> list[str] | None:
@@ -101,7 +114,8 @@ def _next_record(lines: Iterator[str], layout: Layout) -> list[str] | None:
 def _ahead(waiting: deque[str], text: Iterator[str]) -> Iterator[str]:
     while waiting:
         yield waiting.popleft()
-    yield from text
+    for line in text:  # noqa: UP028 — `yield from` would close the file with this generator
+        yield line
 
 
 def _kept(lines: Iterator[str], taken: list[str]) -> Iterator[str]:
