@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ukge.evaluation.distribution import (
     LEVELS,
+    Asked,
     Outcomes,
     crps,
     distribution_sample,
@@ -93,5 +94,5 @@ def test_a_prior_moves_the_weight_of_facts() -> None:
     outcomes = Outcomes(np.full(200, 0.4), np.ones(200), observed)
     asked = np.array([0.4]), np.ones(1), [0.3, 0.6, 0.85, 0.93]
     assert outcomes.quantiles(*asked)[0].tolist() == [0.0, 0.8, 0.8, 0.8]
-    assert outcomes.quantiles(*asked, prior=0.1)[0].tolist() == [0.0, 0.0, 0.0, 0.8]
-    assert outcomes.quantiles(*asked, prior=0.9)[0].tolist() == [0.8, 0.8, 0.8, 0.8]
+    assert outcomes.quantiles(*asked, Asked(0.1))[0].tolist() == [0.0, 0.0, 0.0, 0.8]
+    assert outcomes.quantiles(*asked, Asked(0.9))[0].tolist() == [0.8, 0.8, 0.8, 0.8]

@@ -97,7 +97,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_no_wild_array_passes_the_door(home: Path) -> None:
     stored, notes = load_arrays(home / FILE)
-    sound = Layout(home / FILE, stored, EvidenceSettings(**notes["settings"]), *sizes(home), n_models=1)
+    sound = Layout(
+        home / FILE,
+        stored,
+        EvidenceSettings(**notes["settings"]),
+        *sizes(home),
+        n_models=1,
+        kinds=tuple(notes["false"]),
+    )
     read_all(sound)
     tried = 0
     for name, array in stored.items():

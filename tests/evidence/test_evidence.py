@@ -353,7 +353,7 @@ def test_protocols_let_evidence_tell_strong_facts_itself(evidence: Evidence, dat
     chance = evidence.strong(tau).chance(dataset.test, count_itself=True)
     told = classification(chance > 0.5, dataset.test.confidence > tau)
     assert sample.point()["f1"] == pytest.approx(told.f1)
-    assert told.f1 > 0.5
+    assert told.f1 > 0.3
     assert len(task.curve(evidence).threshold) == len(np.unique(chance))
     ids = dataset.test.head, dataset.test.relation, dataset.test.tail
     assert evidence.strong_chance(*ids, tau=float(dataset.val.confidence.max())) is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -56,27 +56,41 @@ class Predictor:
 
     @classmethod
     def open(
-        cls, path: str | Path, data: str | Path | None = None, *, copied: bool = False, prior: float | None = None
+        cls,
+        path: str | Path,
+        data: str | Path | None = None,
+        *,
+        copied: bool = False,
+        prior: float | None = None,
+        negatives: str | Mapping[str, float] | None = None,
     ) -> Self:
         """Open a finished run with its evidence, if it keeps some, or evidence in a directory of its own.
 
         `data` is where facts are now that the run refers to. What an answer does not need is not read. If `copied`,
         weights and arrays are in memory, whatever happens to their files then. `prior` is the share of facts among the
-        links that will be asked about; if it is not said, evidence takes half of them to hold.
+        links that will be asked about; if it is not said, evidence takes half of them to hold. `negatives` are the
+        kinds of the false ones among them; if nothing is said, evidence takes them to be the mixture it was fitted to.
         """
         place = Path(path)
         if has_evidence(place) or not (place / "manifest.json").is_file():
             evidence = Evidence.load(place, copied=copied)
             if prior is not None:
                 evidence = evidence.with_prior(prior)
+            if negatives is not None:
+                evidence = evidence.with_negatives(negatives)
             return cls(lambda: evidence.dataset, evidence=evidence)
-        if prior is not None:
+        if prior is not None or negatives is not None:
             raise RunError(
-                f"{place} has no evidence, and a model has no use for how many of the links hold",
+                f"{place} has no evidence: a model has no use for how many of the links hold, and what others are like",
                 hint=f"Fit some: ukge evidence fit {place}",
             )
         run = Run.open(place)
         return cls(lambda: run.dataset(data), learnt=Learnt.load(run, copied=copied))
+
+    def adapted_to(self, facts: Facts, *, prior: float | None = None, negatives: str | None = None) -> Self:
+        """Return the same for links such as these, asked about together; see `Evidence.adapted_to`."""
+        evidence = self.fitted.adapted_to(facts, prior=prior, negatives=negatives)
+        return type(self)(self._dataset, evidence=evidence)
 
     @cached_property
     def dataset(self) -> Dataset:

@@ -11,6 +11,7 @@ from ukge.cli.console import err, note, out, print_json
 from ukge.cli.flags import (
     AsJson,
     Coverage,
+    Negatives,
     NetworkOut,
     Out,
     Prior,
@@ -62,6 +63,7 @@ def rank(
     ] = None,
     coverage: Coverage = 0.9,
     prior: Prior = None,
+    negatives: Negatives = None,
     reasons: Reasons = True,
     out_file: NetworkOut = None,
     to: To = None,
@@ -75,7 +77,7 @@ def rank(
     if (head is None) == (tail is None):
         raise ConfigError("a query has a head or a tail", hint="Give ‹head› to ask for tails, or ‹tail› for heads.")
     check_out(out_file, to, networks=True)
-    with open_predictor(run, prior=prior) as predictor:
+    with open_predictor(run, prior=prior, negatives=negatives) as predictor:
         if answer_set is None:
             seen: Seen = "exclude" if unseen else "include"
             answers = predictor.rank(head, relation, k, tail=tail, coverage=coverage, seen=seen, type=kind)
@@ -140,6 +142,7 @@ def explain(
     tail: Annotated[str, typer.Argument(help="The tail.", metavar="TAIL")],
     coverage: Coverage = 0.9,
     prior: Prior = None,
+    negatives: Negatives = None,
     count_itself: Annotated[
         bool, typer.Option("--count-itself", help="Let a fact that the graph has count as evidence for itself.")
     ] = False,
@@ -151,7 +154,7 @@ def explain(
     """
     from ukge.progress.safe_console import one_line
 
-    with open_predictor(run, prior=prior) as predictor:
+    with open_predictor(run, prior=prior, negatives=negatives) as predictor:
         told = predictor.explain(head, relation, tail, coverage=coverage, count_itself=count_itself)
         tell_of_judge(predictor, run)
     if as_json:
@@ -189,6 +192,7 @@ def complete(
     ] = None,
     coverage: Coverage = 0.9,
     prior: Prior = None,
+    negatives: Negatives = None,
     reasons: Reasons = True,
     out_file: NetworkOut = None,
     to: To = None,
@@ -210,7 +214,7 @@ def complete(
     else:
         format_of_path(facts_only, writers)
     seen = [reading.read(path) for path in exclude or ()]
-    with open_predictor(run, prior=prior) as predictor, WorkProgress(err()) as progress:
+    with open_predictor(run, prior=prior, negatives=negatives) as predictor, WorkProgress(err()) as progress:
         found = predictor.complete(
             relations=relation,
             heads=head,

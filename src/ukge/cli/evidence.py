@@ -122,8 +122,9 @@ def _by_kind(by_kind: Mapping[str, KindErrors]) -> RenderableType:
 
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("with negative links of kind")
-    for title in ("MSE", "MAE", "calibration error"):
+    for title in ("MSE", "MAE", "calibration error", "MSE if told so"):
         table.add_column(title, justify="right", no_wrap=True)
     for kind, errors in by_kind.items():
-        table.add_row(kind, f"{errors.mse:.5f}", f"{errors.mae:.4f}", f"{errors.ece:.4f}")
+        told = "–" if errors.told is None else f"{errors.told:.5f}"
+        table.add_row(kind, f"{errors.mse:.5f}", f"{errors.mae:.4f}", f"{errors.ece:.4f}", told)
     return table

@@ -73,6 +73,36 @@ Prior = Annotated[
         inside=True,
     ),
 ]
+Negatives = Annotated[
+    str | None,
+    typer.Option(
+        "--negatives",
+        help="What the false ones among the asked links are like: a kind (uniform, corruption, degree, range, paper, "
+        "other-relation), or shares of some, as in corruption=3,paper=1.",
+        metavar="KINDS",
+        show_default=False,
+    ),
+]
+AUTO = "auto"
+"""What is said where the asked links themselves are to tell."""
+
+
+def _share_or_auto(text: str | float) -> float | str:
+    return AUTO if text == AUTO else Number(float, 0.0, 1.0, inside=True)(text)
+
+
+_share_or_auto.__name__ = "share"
+PriorOfMany = Annotated[
+    Any,
+    typer.Option(
+        "--prior",
+        help="Share of facts among the links of the file; auto finds it from them, and what the false ones are like. "
+        "Evidence takes half of them to hold.",
+        parser=_share_or_auto,
+        metavar="X|auto",
+        show_default=False,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 Reasons = Annotated[bool, typer.Option("--reasons/--no-reasons", help="Whether to tell each one's top reason.")]

@@ -8,7 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ukge.cli.console import err, note
-from ukge.cli.flags import AsJson, Coverage, NetworkOut, Out, Prior, Reasons, Run, SpreadsheetSafe, To, real
+from ukge.cli.flags import (
+    AUTO,
+    AsJson,
+    Coverage,
+    Negatives,
+    NetworkOut,
+    Out,
+    PriorOfMany,
+    Reasons,
+    Run,
+    SpreadsheetSafe,
+    To,
+    real,
+)
 from ukge.cli.reading import Reading, file_of, tell_bad, tell_skipped
 from ukge.cli.results import check_out, deliver, facts_table, labelled, open_predictor, tell_of_judge
 
@@ -19,7 +32,6 @@ if TYPE_CHECKING:
 
     from ukge.asking import Predictor
     from ukge.evidence import Evidence
-    from ukge.evidence.fact_tables import KnownFacts
     from ukge.graph.readers.rows import Rows
     from ukge.graph.uncertain import UncertainGraph
 
@@ -36,7 +48,8 @@ def predict(
     to: To = None,
     safe: SpreadsheetSafe = False,
     coverage: Coverage = 0.9,
-    prior: Prior = None,
+    prior: PriorOfMany = None,
+    negatives: Negatives = None,
     reasons: Reasons = True,
     new_facts: Annotated[
         Path | None, typer.Option("--with", help="Facts to take in first, new entities too.", metavar="FACTS")
@@ -57,11 +70,13 @@ def predict(
         rows = read_facts(path, **reading.options)
     tell_skipped(str(file), rows.skipped)
     tell_bad(str(file), rows.aside)
-    console = err()
-    with console.status("judging the facts"), open_predictor(run, console, prior) as opened:
+    console, known = err(), None if prior == AUTO else prior
+    with console.status("judging the facts"), open_predictor(run, console, known, negatives) as opened:
         predictor = opened if new_facts is None else _folded(opened, reading.read(new_facts))
         hint = "Check that the run is of this graph, or tell of new entities: ‹with=FACTS›."
         facts = KnownFacts.of(rows, *predictor.names, hint=hint, nodes=predictor.nodes)
+        if prior == AUTO:
+            predictor = _adapted(predictor, facts, negatives)
         columns = predictor.columns(*facts.ids, coverage=coverage, reasons=reasons)
         table = judged(rows, {name: facts.spread(values) for name, values in columns.items()}, facts.notes)
         table = labelled(table, predictor.nodes)
@@ -78,19 +93,14 @@ def predict(
     tell_unknown(table, "they have no confidence")
     tell_of_judge(predictor, run)
 
-
-def _as_network(predictor: Predictor, facts: KnownFacts, table: pa.Table) -> pa.Table:
-    """Return the judged rows with the names of their entities, however they were given, and whether they are known."""
-    import numpy as np
-
-    from ukge.graph.writers.network import with_status
-
-    known = np.zeros(len(table), dtype=np.bool_)
-    known[facts.known] = predictor.is_known(*facts.ids)
-    for role, ids in (("head", facts.head), ("tail", facts.tail)):
-        names = facts.spread(predictor.entities.decode(ids).to_pylist())
-        table = table.set_column(table.column_names.index(role), role, names.fill_null(""))
-    return with_status(table, known)
+    tell_bad(str(file), rows.aside)
+    console, known = err(), None if prior == AUTO else prior
+    with console.status("judging the facts"), open_predictor(run, console, known, negatives) as opened:
+        predictor = opened if new_facts is None else _folded(opened, reading.read(new_facts))
+        hint = "Check that the run is of this graph, or tell of new entities: ‹with=FACTS›."
+        facts = KnownFacts.of(rows, *predictor.names, hint=hint, nodes=predictor.nodes)
+        if prior == AUTO:
+            predictor = _adapted(predictor, facts, negatives)
 
 
 def _folded(predictor: Predictor, facts: UncertainGraph) -> Predictor:

@@ -182,7 +182,9 @@ def _numbers(table: pa.Table, coverage: float | None) -> list[tuple[Callable[[di
 
 
 @contextmanager
-def open_predictor(run: Path, console: Console | None = None, prior: float | None = None) -> Iterator[Predictor]:
+def open_predictor(
+    run: Path, console: Console | None = None, prior: float | None = None, negatives: str | None = None
+) -> Iterator[Predictor]:
     """Open a run to be asked; the first question on a machine has to wait for the compiler."""
     from ukge.asking import Predictor
     from ukge.evidence.kernels import before_compiler
@@ -195,7 +197,7 @@ def open_predictor(run: Path, console: Console | None = None, prior: float | Non
             stack.enter_context(when_compiling(lambda said: (console or err()).print(said, style="dim")))
 
         stack.enter_context(before_compiler(ready))
-        yield Predictor.open(run, prior=prior)
+        yield Predictor.open(run, prior=prior, negatives=negatives)
 
 
 def tell_of_judge(predictor: Predictor, run: Path) -> None:

@@ -45,8 +45,8 @@ CELLS = 20
 TRIED = 5_000
 """Links that decide at most which form of a distribution is the better one."""
 
-NEUTRAL = 0.5
-"""Share of facts among what predictions are calibrated on: the rest are negative links."""
+FACT = -1
+"""The kind of a link that is a fact; those of negative links count from 0."""
 
 Form = Literal["values", "errors"]
 
@@ -62,6 +62,24 @@ class Distributed(Protocol):
         """Return the lower and the upper bound of the confidence of each fact, by ids."""
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What links are asked about, beside those that predictions are calibrated on: facts and negative links by half."""
+
+    prior: float = 0.5
+    """share of facts among them"""
+    times: tuple[float, ...] = ()
+    """how many times as common as among those negative links each kind is, by its number; nothing: as common"""
+
+    def weight(self, observed: Floats, kind: npt.NDArray[np.integer] | None) -> Floats:
+        """Return for how much each of the known links counts."""
+        of_kind = 1.0 if kind is None or not self.times else np.append(self.times, 1.0)[kind]
+        return np.where(observed > 0.0, self.prior, (1.0 - self.prior) * of_kind)
+
+
+NEUTRAL = Asked()
+
+
 @dataclass(frozen=True, eq=False)
 class Outcomes:
     """Predictions of links that were not learnt from, how large their errors were expected to be, and what they were.
@@ -74,12 +92,20 @@ class Outcomes:
     expected: Floats
     observed: Floats
     form: Form = "values"
+    kind: npt.NDArray[np.integer] | None = None
+    """the kind of each negative link, if kinds are told apart"""
 
     @classmethod
-    def of(cls, predicted: Floats, observed: Floats, expected: Floats | None = None) -> Outcomes:
+    def of(
+        cls,
+        predicted: Floats,
+        observed: Floats,
+        expected: Floats | None = None,
+        kind: npt.NDArray[np.integer] | None = None,
+    ) -> Outcomes:
         """Keep what was predicted and observed, in the form whose quantiles score better on some of the links."""
         both = [
-            cls(predicted, np.ones(len(predicted)) if expected is None else expected, observed, form)
+            cls(predicted, np.ones(len(predicted)) if expected is None else expected, observed, form, kind)
             for form in ("values", "errors")
         ]
         rows = np.random.default_rng(0).permutation(len(observed))[:TRIED]
@@ -90,18 +116,18 @@ class Outcomes:
         return self.quantiles(self.predicted[rows], self.expected[rows], LEVELS)
 
     def quantiles(
-        self, predicted: Floats, expected: Floats, levels: Floats | Sequence[float], prior: float = NEUTRAL
+        self, predicted: Floats, expected: Floats, levels: Floats | Sequence[float], among: Asked = NEUTRAL
     ) -> Floats:
         """Return the quantiles of predictions with these expected errors, a column per level.
 
-        Each link may have levels of its own, a row of them. `prior` is the share of facts among the links that are
-        asked about: those of a cell that are facts count for as much, the others for the rest. Levels below ½ are
-        rounded down and the others up, so that an interval between two of them holds at least its share.
+        Each link may have levels of its own, a row of them. The links of a cell count for as much as `among` says that
+        there are such among those that are asked about. Levels below ½ are rounded down and the others up, so that an
+        interval between two of them holds at least its share.
         """
         wanted = np.asarray(levels, dtype=np.float64)
         own, asked = self._cell(self.predicted, self.expected), self._cell(predicted, expected)
         found = np.empty((len(predicted), wanted.shape[-1]))
-        values, weight = self._values, self._weight(prior)
+        values, weight = self._values, self._weight(among)
         for cell in np.unique(asked):
             rows, theirs = own == cell, asked == cell
             levels_there = wanted if wanted.ndim == 1 else wanted[theirs]
@@ -111,50 +137,50 @@ class Outcomes:
         return np.clip(found, 0.0, 1.0)
 
     def interval(
-        self, predicted: Floats, expected: Floats, coverage: float, prior: float = NEUTRAL
+        self, predicted: Floats, expected: Floats, coverage: float, among: Asked = NEUTRAL
     ) -> tuple[Floats, Floats]:
         """Return bounds that hold the given share of links, within each band of predictions."""
-        reach = self.reach(self.bands(self.predicted), self.bands(predicted), coverage, prior)
-        return self.between(predicted, expected, reach, prior)
+        reach = self.reach(self.bands(self.predicted), self.bands(predicted), coverage, among)
+        return self.between(predicted, expected, reach, among)
 
     def reach(
-        self, own: npt.NDArray[np.int64], asked: npt.NDArray[np.int64], coverage: float, prior: float = NEUTRAL
+        self, own: npt.NDArray[np.int64], asked: npt.NDArray[np.int64], coverage: float, among: Asked = NEUTRAL
     ) -> Floats:
         """Return how far out bounds have to be to hold the given share within each category; infinite if it is unknown.
 
         `own` are the categories of its links, `asked` those of the links that are asked about.
         """
-        return holding(self._scores(prior), self._weight(prior), own, asked, coverage)
+        return holding(self._scores(among), self._weight(among), own, asked, coverage)
 
     def between(
-        self, predicted: Floats, expected: Floats, reach: Floats, prior: float = NEUTRAL
+        self, predicted: Floats, expected: Floats, reach: Floats, among: Asked = NEUTRAL
     ) -> tuple[Floats, Floats]:
         """Return bounds that reach so far: the middle share of the distribution, or errors around the prediction."""
-        if self._is_of_errors(prior):
+        if self._is_of_errors(among):
             return np.clip(predicted - reach * expected, 0.0, 1.0), np.clip(predicted + reach * expected, 0.0, 1.0)
         share = np.minimum(reach, 1.0)[:, None]
-        low, high = self.quantiles(predicted, expected, 0.5 + share * np.array([-0.5, 0.5]), prior).T
+        low, high = self.quantiles(predicted, expected, 0.5 + share * np.array([-0.5, 0.5]), among).T
         return low, high
 
     def bands(self, predicted: Floats) -> npt.NDArray[np.int64]:
         """Return the band within which the interval of each prediction keeps its coverage."""
         return np.searchsorted(self._coarse, predicted, side="right")
 
-    def _is_of_errors(self, prior: float) -> bool:
-        """Return whether intervals lie around predictions; with another prior the predictions are not these."""
-        return self.form == "errors" and prior == NEUTRAL
+    def _is_of_errors(self, among: Asked) -> bool:
+        """Return whether intervals lie around predictions; of other links the predictions are not these."""
+        return self.form == "errors" and among == NEUTRAL
 
-    def _weight(self, prior: float) -> Floats:
-        return np.where(self.observed > 0.0, prior, 1.0 - prior)
+    def _weight(self, among: Asked) -> Floats:
+        return among.weight(self.observed, self.kind)
 
-    def _scores(self, prior: float) -> Floats:
+    def _scores(self, among: Asked) -> Floats:
         """Return how far out each of its links lies: its error, or the middle share that just holds its confidence.
 
         A link has no part in the distribution that it is judged by: those of one half are judged by the other.
         """
-        if self._is_of_errors(prior):
+        if self._is_of_errors(among):
             return np.abs(self.observed - self.predicted) / self.expected
-        values, weight = self._values, self._weight(prior)
+        values, weight = self._values, self._weight(among)
         half = np.random.default_rng(0).permutation(len(values)) % 2
         found = np.ones(len(values))
         cells = self._cell(self.predicted, self.expected)
@@ -239,7 +265,9 @@ def holding(
     known = np.unique(category)
     reach = np.full(len(known) + 1, np.inf)  # the last, at −1, is that of categories without scores
     for number, each in enumerate(known):
-        rows = np.flatnonzero(category == each)
+        rows = np.flatnonzero((category == each) & (weight > 0.0))
+        if not len(rows):
+            continue
         rows = rows[np.argsort(score[rows], kind="stable")]
         heap = np.cumsum(weight[rows])
         place = np.searchsorted(heap, coverage * (heap[-1] + weight[rows].mean()) - 1e-9 * heap[-1])
@@ -250,6 +278,7 @@ def holding(
 
 def _middle_share(values: Floats, weight: Floats, observed: Floats) -> Floats:
     """Return the middle share of weighted values that just reaches each observed one; 1 where there are none."""
+    values, weight = values[weight > 0.0], weight[weight > 0.0]
     if not len(values):
         return np.ones(len(observed))
     order = np.argsort(values, kind="stable")

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import ConfigError, UkgeWarning
-from ukge.evaluation.distribution import NEUTRAL, Outcomes
+from ukge.evaluation.distribution import NEUTRAL, Asked, Outcomes
 from ukge.evidence.binning import Binned
 from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.trees import Floats, Matrix, Trees, grow, side_by_side
@@ -31,6 +31,9 @@ FEWEST = 200
 
 EASE = 0.01
 """Least expected error, so that facts which look certain keep some width."""
+
+UNTOLD: npt.NDArray[np.int8] = np.zeros(0, dtype=np.int8)
+"""The kinds of negative links where they are not told apart."""
 
 TREES = 100
 """Trees that tell how large a fact's error will be."""
@@ -52,6 +55,8 @@ class Bounds:
     predicted: Floats
     relation: npt.NDArray[np.int32]
     difficulty: tuple[Trees, ...]
+    kind: npt.NDArray[np.int8]
+    """the kind of each negative link, `FACT` of facts; nothing where kinds were not told apart"""
 
     @classmethod
     def fit(
@@ -61,6 +66,7 @@ class Bounds:
         observed: Floats,
         relation: npt.NDArray[np.int32],
         settings: EvidenceSettings,
+        kind: npt.NDArray[np.int8] = UNTOLD,
     ) -> Bounds:
         """Learn how large errors are, and keep them; `predicted` must be of facts that the trees did not see."""
         error = observed - predicted
@@ -73,7 +79,7 @@ class Bounds:
             return grow("squared_error", binned.pick(rows), np.abs(error[rows]), smaller)
 
         difficulty = tuple(side_by_side([partial(learn, number) for number in range(settings.folds)]))
-        return cls(error, _expected(difficulty, columns, fold), predicted, relation, difficulty)
+        return cls(error, _expected(difficulty, columns, fold), predicted, relation, difficulty, kind)
 
     def interval(
         self,
@@ -82,12 +88,12 @@ class Bounds:
         relation: npt.NDArray[Any],
         coverage: float,
         by: By,
-        prior: float = NEUTRAL,
+        among: Asked = NEUTRAL,
     ) -> tuple[Floats, Floats]:
-        """Return the lower and the upper bound of each fact's confidence; `predicted` and `prior` as for quantiles."""
+        """Return the lower and the upper bound of each fact's confidence; `predicted` and `among` as for quantiles."""
         check_bounds(coverage, by)
         own, asked = self._categories(self.predicted, self.relation, by), self._categories(predicted, relation, by)
-        reach = self.outcomes.reach(own, asked, coverage, prior)
+        reach = self.outcomes.reach(own, asked, coverage, among)
         if np.isinf(reach).any():
             needed = math.ceil(1.0 / (1.0 - coverage))
             warnings.warn(
@@ -96,22 +102,23 @@ class Bounds:
                 UkgeWarning,
                 stacklevel=2,
             )
-        return self.outcomes.between(predicted, self._difficulty_of(columns), reach, prior)
+        return self.outcomes.between(predicted, self._difficulty_of(columns), reach, among)
 
     def quantiles(
-        self, columns: Matrix, predicted: Floats, levels: Sequence[float] | Floats, prior: float = NEUTRAL
+        self, columns: Matrix, predicted: Floats, levels: Sequence[float] | Floats, among: Asked = NEUTRAL
     ) -> Floats:
         """Return the quantiles of each fact's confidence, a column per level.
 
-        They are those of facts that the trees did not see, with a like prediction and a like expected error. `prior` is
-        the share of facts among the links that are asked about; `predicted` is what is said where half of them hold.
+        They are those of facts that the trees did not see, with a like prediction and a like expected error. `among`
+        are the links that are asked about; `predicted` is what is said of such as the trees saw.
         """
-        return self.outcomes.quantiles(predicted, self._difficulty_of(columns), levels, prior)
+        return self.outcomes.quantiles(predicted, self._difficulty_of(columns), levels, among)
 
     @cached_property
     def outcomes(self) -> Outcomes:
         """What facts turned out to be, by prediction and expected error."""
-        return Outcomes.of(self.predicted, np.clip(self.predicted + self.error, 0.0, 1.0), self.expected)
+        observed = np.clip(self.predicted + self.error, 0.0, 1.0)
+        return Outcomes.of(self.predicted, observed, self.expected, self.kind if len(self.kind) else None)
 
     def _difficulty_of(self, columns: Matrix) -> Floats:
         return _expected(self.difficulty, columns, _lots(columns, len(self.difficulty)))

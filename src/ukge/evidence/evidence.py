@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack, overload
@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from ukge.errors import ConfigError, RunError
 from ukge.evaluation.answer_sets import AnswerSets
-from ukge.evaluation.distribution import NEUTRAL
+from ukge.evaluation.distribution import NEUTRAL, Asked
 from ukge.evidence.bounds import Bounds, By
 from ukge.evidence.features import Features
 from ukge.evidence.kernels import load_compiler
 from ukge.evidence.ranking import CandidateRanker
 from ukge.evidence.regressor import ConfidenceRegressor, Contributions
-from ukge.evidence.settings import Changes, EvidenceSettings, RegressorChanges
+from ukge.evidence.settings import Changes, EvidenceSettings, RegressorChanges, as_shares
 from ukge.evidence.storage import Parts, StoredParts, save_evidence
 from ukge.evidence.trees import Floats, Matrix
 from ukge.graph.dataset import Dataset
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from ukge.evidence.backbones import Models
     from ukge.evidence.explain import Explanation
+    from ukge.evidence.false_links import FalseLinks
     from ukge.evidence.kinds import KindErrors
     from ukge.evidence.regressor import StrongClassifier
 
@@ -47,9 +48,9 @@ class Evidence:
     question is how confident a one.
     """
 
-    def __init__(self, parts: Parts | StoredParts, prior: float = NEUTRAL) -> None:
+    def __init__(self, parts: Parts | StoredParts, asked: Asked = NEUTRAL) -> None:
         self._parts = parts
-        self.prior = prior
+        self.asked = asked
         self._strong: dict[float, StrongClassifier] = {}
 
     @property
@@ -66,7 +67,7 @@ class Evidence:
     def regressor(self) -> ConfidenceRegressor:
         """What makes a confidence of evidence."""
         found = self._parts.regressor
-        return found if self.prior == NEUTRAL else replace(found, prior=self.prior)
+        return found if self.asked == NEUTRAL else replace(found, asked=self.asked)
 
     @property
     def bounds(self) -> Bounds:
@@ -122,7 +123,33 @@ class Evidence:
         """
         if not 0.0 < prior < 1.0:
             raise ConfigError(f"the share of links that hold is between 0 and 1, not {prior:g}")
-        return type(self)(self._parts, prior)
+        return type(self)(self._parts, replace(self.asked, prior=prior))
+
+    def with_negatives(self, kinds: str | Mapping[str, float]) -> Self:
+        """Return the same for links of which the false ones are of these kinds: one, or shares of some.
+
+        What is said of a link is then nearly what evidence would say that was fitted to such links alone.
+        """
+        return type(self)(self._parts, self._false_links().asked(self.asked.prior, _shares(kinds)))
+
+    def adapted_to(
+        self, facts: Facts, *, prior: float | None = None, negatives: str | Mapping[str, float] | None = None
+    ) -> Self:
+        """Return the same for links such as these; how many hold and what the false ones are like is found from them.
+
+        It takes some hundred links that are asked about together. A `prior` that is known is kept, and so are the kinds
+        of `negatives`. What was found stands in `asked` and `asked_negatives`.
+        """
+        kinds = None if negatives is None else _shares(negatives)
+        return type(self)(self._parts, self._parts.regressor.likeliest(self.matrix(*self.ids(facts)), prior, kinds))
+
+    @property
+    def asked_negatives(self) -> dict[str, float]:
+        """The share of each kind among the false links that are asked about."""
+        return self._false_links().shares(self.asked)
+
+    def _false_links(self) -> FalseLinks:
+        return self._parts.regressor.false_links()
 
     def refit(self, *, tell: Tell | None = None, **changes: Unpack[RegressorChanges]) -> Self:
         """Return other trees over the same evidence, with some of their settings changed.
@@ -131,7 +158,7 @@ class Evidence:
         """
         from ukge.evidence.fitting import refit  # noqa: PLC0415
 
-        return type(self)(refit(self._parts, changes, tell), self.prior)
+        return type(self)(refit(self._parts, changes, tell)).with_prior(self.asked.prior)
 
     def strong(self, tau: float = 0.85, dataset: Dataset | None = None) -> StrongClassifier:
         """Return trees that say how likely facts have a confidence above τ.
@@ -230,11 +257,11 @@ class Evidence:
     ) -> tuple[Floats, Floats]:
         """Return the bounds of facts whose evidence is at hand; the predicted confidence lies between them."""
         bounds = self.bounds_if_held if assume_holds else self.bounds
-        prior = NEUTRAL if assume_holds else self.prior
+        among = NEUTRAL if assume_holds else self.asked
         predicted = neutral = self._parts.regressor.predict(columns, assume_holds=assume_holds)
-        if prior != NEUTRAL:
+        if among != NEUTRAL:
             predicted = self.regressor.predict(columns)
-        low, high = bounds.interval(columns, neutral, relation, coverage, by, prior)
+        low, high = bounds.interval(columns, neutral, relation, coverage, by, among)
         return np.minimum(low, predicted), np.maximum(high, predicted)
 
     def quantiles(
@@ -259,7 +286,7 @@ class Evidence:
             raise ConfigError("a level of a quantile is a number between 0 and 1", hint="0.5 is the median.")
         bounds = self.bounds_if_held if assume_holds else self.bounds
         neutral = self._parts.regressor.predict(columns, assume_holds=assume_holds)
-        return bounds.quantiles(columns, neutral, levels, NEUTRAL if assume_holds else self.prior)
+        return bounds.quantiles(columns, neutral, levels, NEUTRAL if assume_holds else self.asked)
 
     def confidence_quantiles(self, head: AnyIds, relation: AnyIds, tail: AnyIds, levels: Sequence[float]) -> Floats:
         """Return the quantiles of each fact's confidence, by ids, as `confidence` reads it."""
@@ -379,7 +406,7 @@ class Evidence:
         The compiler is loaded, too: whoever asks many questions has each of them answered sooner.
         """
         load_compiler()
-        return type(self)(Parts.of(self._parts), self.prior)
+        return type(self)(Parts.of(self._parts), self.asked)
 
     def over(self, features: Features) -> Self:
         """Return evidence with the same trees and bounds that is read from something else."""
@@ -388,11 +415,15 @@ class Evidence:
             graph.with_facts(each.head, each.relation, each.tail, each.confidence) for each in (old.val, old.test)
         )
         dataset = Dataset(old.name, graph, val, test, inverses=old.inverses)
-        return type(self)(replace(Parts.of(self._parts), features=features, dataset=dataset), self.prior)
+        return type(self)(replace(Parts.of(self._parts), features=features, dataset=dataset), self.asked)
 
     def ids(self, facts: Facts) -> tuple[Ids, Ids, Ids]:
         """Return head, relation and tail ids of facts; an unknown name is an error that suggests near ones."""
         return known_ids(facts, self.entities, self.relations, "evidence")
+
+
+def _shares(kinds: str | Mapping[str, float]) -> Mapping[str, float]:
+    return as_shares(kinds) if isinstance(kinds, str) else kinds
 
 
 class HeldFacts(Evidence):

@@ -15,17 +15,19 @@ import numpy as np
 import numpy.typing as npt
 
 from ukge.errors import ConfigError, DataError
+from ukge.evaluation.distribution import FACT, NEUTRAL, Asked
 from ukge.evidence.backbones import Backbone, Models, backbones_of
 from ukge.evidence.binning import Binned
 from ukge.evidence.bounds import Bounds
 from ukge.evidence.cells import Cells
+from ukge.evidence.false_links import fit_false_links, moved
 from ukge.evidence.features import Features
 from ukge.evidence.kernels import load_compiler
 from ukge.evidence.kinds import KindErrors, errors_by_kind, kinds_left_out
 from ukge.evidence.lookup import FactBatch
 from ukge.evidence.paths import PathRules
 from ukge.evidence.ranking import fit_answer_sets, fit_ranker
-from ukge.evidence.regressor import ConfidenceRegressor, Examples, fit_regressor, joined
+from ukge.evidence.regressor import ConfidenceRegressor, Examples, Reading, fit_regressor, joined
 from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.storage import Parts, StoredParts
 from ukge.evidence.tables import Tables
@@ -114,8 +116,11 @@ def _fitted(features: Features, dataset: Dataset, settings: EvidenceSettings, st
     negatives = concat(list(by_kind.values()))
     cells = None if features.values is None else features.values.found.cells
     regressor, unseen = fit_regressor(
-        examples, features.rising, settings, lambda share: steps.within(before + (1 - before) * share), cells
+        examples, features.rising, settings, lambda share: steps.within(before + (0.95 - before) * share), cells
     )
+    sizes = {kind: len(links) for kind, links in by_kind.items()}
+    false, apart = fit_false_links(_of_kinds(examples.negatives, sizes), settings)
+    regressor = replace(regressor, false=false)
     steps.begin(BOUNDS)
     rows = np.random.default_rng(settings.seed).permutation(len(negatives))[: len(val)]
     every = np.concatenate([examples.facts, examples.negatives[rows]])
@@ -124,7 +129,9 @@ def _fitted(features: Features, dataset: Dataset, settings: EvidenceSettings, st
     predicted = every_predicted[at]
     observed = np.concatenate([val.confidence, np.zeros(len(rows))])
     relation = np.concatenate([val.relation, negatives.relation[rows]])
-    bounds = Bounds.fit(every, predicted, observed, relation, settings)
+    label = np.repeat(np.arange(len(sizes)), list(sizes.values()))[rows]
+    kind = np.concatenate([np.full(len(val), FACT), label]).astype(np.int8)
+    bounds = Bounds.fit(every, predicted, observed, relation, settings, kind)
     steps.within(0.6)
     if_held = regressor.if_held(unseen.level[: len(val)])
     held = Bounds.fit(examples.facts, if_held, val.confidence, np.asarray(val.relation), settings)
@@ -132,7 +139,9 @@ def _fitted(features: Features, dataset: Dataset, settings: EvidenceSettings, st
     ranker = fit_ranker(features, val, settings, lambda share: steps.within(0.75 * share))  # then sets and kinds
     sets = None if ranker is None else fit_answer_sets(ranker, features, val, settings, if_held)
     steps.within(0.9)
-    kinds = _kinds(features, blind, settings, regressor, every_predicted, {k: len(v) for k, v in by_kind.items()})
+    kinds = _kinds(features, blind, settings, regressor, every_predicted, sizes)
+    if false is not None:
+        kinds = _if_told(kinds, regressor, unseen, examples, apart, sizes)
     return Parts(features, regressor, bounds, held, ranker, settings, dataset, tuple(notes), kinds, sets)
 
 
@@ -152,6 +161,38 @@ def _kinds(
 
     links = dict(zip(sizes, parts, strict=True)) | kinds_left_out(blind, settings, predict)
     return errors_by_kind(facts, blind.val.confidence, dict(sorted(links.items())))
+
+
+def _of_kinds(rows: Any, sizes: Mapping[str, int]) -> dict[str, Any]:
+    """Cut what is said of negative links, which stand kind by kind, into the kinds."""
+    return dict(zip(sizes, np.split(rows, np.cumsum(list(sizes.values()))[:-1]), strict=True))
+
+
+def _if_told(
+    kinds: Mapping[str, KindErrors],
+    regressor: ConfidenceRegressor,
+    unseen: Reading,
+    examples: Examples,
+    apart: Mapping[str, Floats],
+    sizes: Mapping[str, int],
+) -> dict[str, KindErrors]:
+    """Return the errors by kind with those that are made where the kind is told, all out of fold."""
+    false = regressor.false
+    assert false is not None
+    n = len(examples.facts)
+    holds, levels = (_of_kinds(each[n:], sizes) for each in (unseen.holds, unseen.level))
+    of_facts, found = false.chances(examples.facts), dict(kinds)
+    for kind, chances in apart.items():
+        asked = false.asked(NEUTRAL.prior, {kind: 1.0})
+
+        def said(chance: Floats, level: Floats, kinds: Floats, asked: Asked = asked) -> Floats:
+            return regressor.overall(joined(regressor.error, moved(chance, asked, kinds), level))
+
+        links = said(holds[kind], levels[kind], chances)
+        facts = said(unseen.holds[:n], unseen.level[:n], of_facts)
+        told = errors_by_kind(facts, examples.confidence, {kind: links})[kind]
+        found[kind] = replace(found[kind], told=told.mse)
+    return found
 
 
 def _examples(

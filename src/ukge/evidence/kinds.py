@@ -25,6 +25,8 @@ class KindErrors:
     """calibration error over bins of equal mass"""
     links: int
     """how many links of the kind there were"""
+    told: float | None = None
+    """MSE where it is said that the false links are of this kind; None if trees have not learnt from any"""
 
 
 def errors_by_kind(facts: Floats, observed: Floats, links: Mapping[str, Floats]) -> dict[str, KindErrors]:

@@ -16,9 +16,11 @@ import numpy.typing as npt
 
 from ukge.errors import RunError
 from ukge.evaluation.answer_sets import AnswerSets
+from ukge.evaluation.distribution import FACT
 from ukge.evidence.backbones import AGREEMENT
-from ukge.evidence.bounds import Bounds
+from ukge.evidence.bounds import UNTOLD, Bounds
 from ukge.evidence.cells import STEPS, Cells
+from ukge.evidence.false_links import FalseLinks
 from ukge.evidence.features import GRAPH, MOST_CATEGORIES
 from ukge.evidence.growing import SET
 from ukge.evidence.paths import PathRules
@@ -61,6 +63,8 @@ class Layout:
     n_entities: int
     n_relations: int
     n_models: int
+    kinds: tuple[str, ...] = ()
+    """the kinds of negative links that trees tell apart"""
 
     @property
     def has_expectation(self) -> bool:
@@ -121,7 +125,18 @@ class Layout:
         else:
             level = self._trees("head.level", self.n_columns)
         chance, if_held, overall = (self._calibration(f"head.{name}") for name in ("chance", "if_held", "overall"))
-        return ConfidenceRegressor(self.settings.error, holds, level, chance, if_held, overall)
+        return ConfidenceRegressor(self.settings.error, holds, level, chance, if_held, overall, self._false_links())
+
+    def _false_links(self) -> FalseLinks | None:
+        """Return what tells the kinds of negative links apart, if trees saw several; older evidence does not know."""
+        if "head.false.share" not in self.arrays:
+            return None
+        expected = {
+            "share": Expected("float64", (len(self.kinds),), low=np.finfo(np.float64).tiny, high=1),
+            "trust": Expected("float64", (1,), low=0, high=1),
+        }
+        trees = tuple(self._trees(f"head.false.trees.{number}", self.n_columns) for number in range(len(self.kinds)))
+        return FalseLinks(self.kinds, **self._read("head.false", expected), trees=trees)
 
     def bounds(self, number: int) -> Bounds:
         """Return the bounds of any fact (0), or of facts that are taken to hold (1)."""
@@ -134,7 +149,11 @@ class Layout:
         }
         folds = range(self.settings.folds)
         difficulty = tuple(self._trees(f"{name}.difficulty.{fold}", self.n_columns) for fold in folds)
-        return Bounds(**self._read(name, numbers), difficulty=difficulty)
+        told = len(self.arrays.get(f"{name}.kind", UNTOLD)) > 0
+        if told:
+            numbers["kind"] = Expected("int8", ("facts",), low=FACT, high=len(self.kinds) - 1)
+        found = self._read(name, numbers)
+        return Bounds(**found, difficulty=difficulty) if told else Bounds(**found, difficulty=difficulty, kind=UNTOLD)
 
     def ranker(self) -> CandidateRanker | None:
         """Return what orders the candidates of a query, if it was fitted."""

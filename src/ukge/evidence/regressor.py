@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from ukge.errors import ConfigError, DataError
-from ukge.evaluation.distribution import NEUTRAL
+from ukge.errors import ConfigError, DataError, RunError
+from ukge.evaluation.distribution import NEUTRAL, Asked
 from ukge.evidence.binning import Binned
 from ukge.evidence.cells import Cells
+from ukge.evidence.false_links import FalseLinks, moved, odds_of
 from ukge.evidence.settings import Error, EvidenceSettings
 from ukge.evidence.shap import contributions, expected_value
 from ukge.evidence.trees import Floats, Loss, Matrix, Trees, grow, side_by_side
@@ -128,21 +129,39 @@ class ConfidenceRegressor:
     chance: Calibration
     if_held: Calibration
     overall: Calibration
-    prior: float = NEUTRAL
-    """share of facts among the links that are asked about; trees and calibration saw as many facts as false links"""
+    false: FalseLinks | None = None
+    """tells the kinds of negative links apart; None where trees saw one kind alone"""
+    asked: Asked = NEUTRAL
+    """what links are asked about; trees and calibration saw as many facts as negative links of the mixture"""
 
     def predict(self, columns: Matrix, *, assume_holds: bool = False) -> Floats:
         """Return the confidence of each fact, or, with `assume_holds`, its confidence given that it holds."""
         level = np.clip(self.level.predict(columns), 0.0, 1.0)
         if assume_holds:
             return self.if_held(level)
-        return self.overall(joined(self.error, self._certain(self.chance(self.holds.predict(columns))), level))
+        return self.overall(joined(self.error, self._certain(self.chance(self.holds.predict(columns)), columns), level))
 
-    def _certain(self, chance: Floats) -> Floats:
-        """Return the chance to hold of links of which other shares hold than of those that the trees saw."""
-        if self.prior == NEUTRAL:
+    def _certain(self, chance: Floats, columns: Matrix) -> Floats:
+        """Return the chance to hold among the links that are asked about, which may be others than the trees saw."""
+        if self.asked == NEUTRAL:
             return chance
-        return chance * self.prior / (chance * self.prior + (1.0 - chance) * (1.0 - self.prior))
+        return moved(chance, self.asked, self.false.chances(columns) if self.false and self.asked.times else None)
+
+    def likeliest(
+        self, columns: Matrix, prior: float | None = None, negatives: Mapping[str, float] | None = None
+    ) -> Asked:
+        """Return what many links are that are asked about together; see `FalseLinks.likeliest`."""
+        odds = odds_of(self.chance(self.holds.predict(columns)))
+        return self.false_links().likeliest(odds, columns, prior, negatives)
+
+    def false_links(self) -> FalseLinks:
+        """Return what tells the kinds of negative links apart; an error where there is one kind, or old evidence."""
+        if self.false is None:
+            raise RunError(
+                "this evidence knows one kind of false links, or was fitted before kinds were told apart",
+                hint="Fit it again: ukge evidence fit RUN",
+            )
+        return self.false
 
     def score(self, columns: Matrix) -> Floats:
         """Return what orders facts like the confidence does, but without the ties that calibration makes."""
@@ -158,7 +177,11 @@ class ConfidenceRegressor:
         if assume_holds:
             found = level.through(self.if_held)
         else:
-            chance = _Quantity.of(self.holds, columns).through(lambda raw: self._certain(self.chance(raw)))
+            chance = _Quantity.of(self.holds, columns).through(self.chance)
+            if self.asked != NEUTRAL:  # without evidence, a false link is one of the kinds that are asked about
+                plain = Asked(self.asked.prior)
+                base = float(moved(np.array([chance.base]), plain, None)[0])
+                chance = chance.moved(self._certain(chance.now, columns), base, chance.now - chance.base)
             if self.error == "absolute":
                 chance = chance.through(lambda p: (p > 0.5).astype(np.float64))
             found = chance.times(level).through(self.overall)

@@ -124,6 +124,7 @@ def _write(home: Path, folder: Path, parts: Parts | StoredParts) -> None:
             {"weights": weights, **{name: getattr(each, name) for name in ModelNote.model_fields if name != "weights"}}
             for each, weights in zip(features.backbones, kept, strict=True)
         ],
+        "false": list(parts.regressor.false.names) if parts.regressor.false else [],
         "data": parts.dataset.name,
         "undirected": list(graph.undirected),
         "inverses": [list(pair) for pair in parts.dataset.inverses],
@@ -185,6 +186,7 @@ class Notes(BaseModel):
     prior: tuple[Annotated[float, Field(ge=0, le=1)], Annotated[FiniteFloat, Field(gt=0)]]
     strong: Annotated[float, Field(ge=0, le=1)]
     models: tuple[ModelNote, ...]
+    false: tuple[str, ...] = ()
     data: str
     undirected: tuple[str, ...]
     inverses: tuple[tuple[str, str], ...]
@@ -287,7 +289,13 @@ class StoredParts:
     def _layout(self) -> Layout:
         entities, relations = self.names
         return Layout(
-            self._path / FILE, self._arrays, self.settings, len(entities), len(relations), len(self._told.models)
+            self._path / FILE,
+            self._arrays,
+            self.settings,
+            len(entities),
+            len(relations),
+            len(self._told.models),
+            self._told.false,
         )
 
     @cached_property
