@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -239,3 +240,24 @@ def test_files_that_are_no_facts_are_refused(home: Path, tmp_path: Path) -> None
         error = refused("fuse", home / "run", tmp_path / name, "--out", tmp_path / "told.tsv")
         assert isinstance(error, DataError), name
         assert wrong in str(error)
+
+
+def test_links_that_are_asked_together_tell_what_they_are(home: Path, dataset: Dataset, tmp_path: Path) -> None:
+    facts, train = list(dataset.test)[:60], list(dataset.train)
+    others = [
+        (fact.head, dataset.relations[(at * 7) % len(dataset.relations)], fact.tail) for at, fact in enumerate(train)
+    ]
+    asked = _tsv(tmp_path / "asked.tsv", [*((f.head, f.relation, f.tail) for f in facts), *others[:240]])
+    found = answered("predict", home / "run", asked, "--prior", "auto", "--out", tmp_path / "out.tsv")
+    assert re.search(
+        r"judged together, of the 300 links about \d+ hold \(\d+\.\d%\); the false ones are like", found.stderr
+    )
+    assert "other-relation" in found.stderr
+    told = answered("predict", home / "run", asked, "--prior", "0.2", "--negatives", "other-relation", "--json")
+    plain = answered("predict", home / "run", asked, "--json")
+    mean = [sum(row["confidence"] for row in json.loads(each.stdout)) / 300 for each in (told, plain)]
+    assert mean[0] != pytest.approx(mean[1])
+    few = _tsv(tmp_path / "few.tsv", [(f.head, f.relation, f.tail) for f in facts])
+    assert "too few to tell" in str(refused("predict", home / "run", few, "--prior", "auto"))
+    assert "no evidence" in str(refused("predict", home / "plain", few, "--negatives", "degree"))
+    assert "--negatives" in str(answered("rank", "--help").stdout)

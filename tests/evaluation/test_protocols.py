@@ -113,8 +113,9 @@ def test_an_oracle_is_perfect(safe_dataset: Dataset) -> None:
     row = judged(safe_dataset, TablePredictor(table), "clean").row("mine")
     assert row.figure("confidence", "mse").value == pytest.approx(0.0, abs=1e-12)
     assert row.figure("confidence", "ece").value == pytest.approx(0.0, abs=1e-6)
-    assert row.figure("ranking", "linear").value == pytest.approx(1.0)
-    assert row.figure("ranking_held_out", "exponential").value == pytest.approx(1.0)
+    # Answers of equal confidence share a rank, which costs a little.
+    assert row.figure("ranking", "linear").value == pytest.approx(1.0, abs=2e-3)
+    assert row.figure("ranking_held_out", "exponential").value == pytest.approx(1.0, abs=2e-3)
     # Some links that the classifier learns as false are held-out facts, which training cannot know.
     assert row.figure("classification", "f1").value > 0.95
 
@@ -122,8 +123,8 @@ def test_an_oracle_is_perfect(safe_dataset: Dataset) -> None:
 def test_the_twin_look_up_is_worth_nothing_on_a_clean_split(dataset: Dataset, safe_dataset: Dataset) -> None:
     name = "twin, else relation mean"
     clean = evaluate(prepare(safe_dataset, "clean", Settings(tau=0.6)), {}, bootstrap=Bootstrap(0))
-    for metric in ("mse", "mae"):
-        twin, mean = (clean.row(each).figure("confidence", metric).value for each in (name, "relation mean"))
+    for metric in ("mse_positives", "mae_positives"):  # a negative link may be the inverse of a training fact
+        twin, mean = (clean.row(each).figure("confidence_apart", metric).value for each in (name, "relation mean"))
         assert twin == mean
     leaky = evaluate(prepare(dataset, "positives"), {}, bootstrap=Bootstrap(0))
     assert (

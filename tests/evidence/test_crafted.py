@@ -70,7 +70,7 @@ def spoilt(name: str, array: np.ndarray[Any, np.dtype[Any]]) -> list[tuple[str, 
     if np.issubdtype(array.dtype, np.floating):
         ways += [("not a number", with_one(np.nan)), ("infinite", with_one(-np.inf))]
     elif array.dtype != np.uint32:  # sets of categories may hold any bits
-        ways += [("huge", with_one(HUGE if array.dtype != np.uint8 else 200)), ("last huge", huge(array))]
+        ways += [("huge", with_one(most(array))), ("last huge", huge(array))]
         if np.issubdtype(array.dtype, np.signedinteger):
             ways.append(("negative", with_one(-5)))
     if name.startswith("tables.") and not name.endswith("key"):  # sums are not places: they may be of any size
@@ -83,8 +83,13 @@ def spoilt(name: str, array: np.ndarray[Any, np.dtype[Any]]) -> list[tuple[str, 
 def huge(array: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[Any]]:
     """Return an array whose last number is far too large."""
     wild = array.copy()
-    wild.reshape(-1)[-1:] = 200 if array.dtype == np.uint8 else HUGE
+    wild.reshape(-1)[-1:] = most(array)
     return wild
+
+
+def most(array: np.ndarray[Any, np.dtype[Any]]) -> int:
+    """Return a number that is far too large for an array, and one of its type."""
+    return HUGE if array.itemsize > 1 else 100 if array.dtype == np.int8 else 200
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,7 @@ READS: dict[str, dict[str, Any]] = {
     **{name: {} for name in ("fit", "train", "tune")},
     **{name: {"without": ("nodes",)} for name in ("audit", "predict", "fuse")},
     "complete": {
-        "without": ("nodes",),
+        "without": ("nodes", "min_confidence"),
         "relation": "exclude-relation",
         "panel": "How the files of --exclude are read",
     },

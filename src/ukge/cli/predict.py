@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from ukge.asking import Predictor
     from ukge.evidence import Evidence
+    from ukge.evidence.fact_tables import KnownFacts
     from ukge.graph.readers.rows import Rows
     from ukge.graph.uncertain import UncertainGraph
 
@@ -93,14 +94,33 @@ def predict(
     tell_unknown(table, "they have no confidence")
     tell_of_judge(predictor, run)
 
-    tell_bad(str(file), rows.aside)
-    console, known = err(), None if prior == AUTO else prior
-    with console.status("judging the facts"), open_predictor(run, console, known, negatives) as opened:
-        predictor = opened if new_facts is None else _folded(opened, reading.read(new_facts))
-        hint = "Check that the run is of this graph, or tell of new entities: ‹with=FACTS›."
-        facts = KnownFacts.of(rows, *predictor.names, hint=hint, nodes=predictor.nodes)
-        if prior == AUTO:
-            predictor = _adapted(predictor, facts, negatives)
+
+def _as_network(predictor: Predictor, facts: KnownFacts, table: pa.Table) -> pa.Table:
+    """Return the judged rows with the names of their entities, however they were given, and whether they are known."""
+    import numpy as np
+
+    from ukge.graph.writers.network import with_status
+
+    known = np.zeros(len(table), dtype=np.bool_)
+    known[facts.known] = predictor.is_known(*facts.ids)
+    for role, ids in (("head", facts.head), ("tail", facts.tail)):
+        names = facts.spread(predictor.entities.decode(ids).to_pylist())
+        table = table.set_column(table.column_names.index(role), role, names.fill_null(""))
+    return with_status(table, known)
+
+
+def _adapted(predictor: Predictor, facts: KnownFacts, negatives: str | None) -> Predictor:
+    """Return a predictor for links such as these, and say what was found out about them."""
+    import numpy as np
+
+    from ukge.evidence.false_links import in_words
+    from ukge.graph.uncertain import UncertainGraph
+
+    links = UncertainGraph.from_ids(*facts.ids, np.zeros(len(facts.ids[0])), *predictor.names)
+    adapted = predictor.adapted_to(links, negatives=negatives)
+    evidence = adapted.fitted
+    note(f"judged together, {in_words(evidence.asked, evidence.asked_negatives, len(links))}")
+    return adapted
 
 
 def _folded(predictor: Predictor, facts: UncertainGraph) -> Predictor:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ukge.cli.console import as_flag, note
-from ukge.cli.flags import Command, flag, with_flags
+from ukge.cli.flags import Command, Number, flag, with_flags
 from ukge.errors import ConfigError, DataError, TooManyBadRowsError, as_written
 
 if TYPE_CHECKING:
@@ -142,7 +142,10 @@ def with_reading(
         metavar, text = HELP[each.name]
         name = relation if each.name == "relation" else each.name
         declared = f"--{name.replace('_', '-')}" + (f"/--no-{name}" if each.name == "header" else "")
-        option = typer.Option(declared, help=text, metavar=metavar, show_default=False, rich_help_panel=panel)
+        about: dict[str, Any] = {"help": text, "metavar": metavar, "show_default": False, "rich_help_panel": panel}
+        if each.name == "min_confidence":
+            about["parser"] = Number(float, 0.0, 1.0)
+        option = typer.Option(declared, **about)
         kind: Any = {"header": bool, "option": list[str], "min_confidence": float}.get(each.name, str) | None
         flags.append(flag(f"reading_{each.name}", Annotated[kind, option]))
     return with_flags(command, "reading", flags, _gathered)

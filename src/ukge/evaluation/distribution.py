@@ -127,12 +127,12 @@ class Outcomes:
         wanted = np.asarray(levels, dtype=np.float64)
         own, asked = self._cell(self.predicted, self.expected), self._cell(predicted, expected)
         found = np.empty((len(predicted), wanted.shape[-1]))
-        values, weight = self._values, self._weight(among)
+        values, weight = self._values(among), self._weight(among)
         for cell in np.unique(asked):
             rows, theirs = own == cell, asked == cell
             levels_there = wanted if wanted.ndim == 1 else wanted[theirs]
             found[theirs] = weighted_quantiles(values[rows], weight[rows], levels_there)
-        if self.form == "errors":
+        if self._is_of_errors(among):
             found = predicted[:, None] + expected[:, None] * found
         return np.clip(found, 0.0, 1.0)
 
@@ -167,7 +167,7 @@ class Outcomes:
         return np.searchsorted(self._coarse, predicted, side="right")
 
     def _is_of_errors(self, among: Asked) -> bool:
-        """Return whether intervals lie around predictions; of other links the predictions are not these."""
+        """Return whether it is about errors around predictions; of other links the predictions are not these."""
         return self.form == "errors" and among == NEUTRAL
 
     def _weight(self, among: Asked) -> Floats:
@@ -180,7 +180,7 @@ class Outcomes:
         """
         if self._is_of_errors(among):
             return np.abs(self.observed - self.predicted) / self.expected
-        values, weight = self._values, self._weight(among)
+        values, weight = self._values(among), self._weight(among)
         half = np.random.default_rng(0).permutation(len(values)) % 2
         found = np.ones(len(values))
         cells = self._cell(self.predicted, self.expected)
@@ -190,10 +190,9 @@ class Outcomes:
                 found[judged] = _middle_share(values[others], weight[others], values[judged])
         return found
 
-    @property
-    def _values(self) -> Floats:
-        """What is taken from the links of a cell."""
-        return self.observed if self.form == "values" else (self.observed - self.predicted) / self.expected
+    def _values(self, among: Asked) -> Floats:
+        """Return what is taken from the links of a cell."""
+        return (self.observed - self.predicted) / self.expected if self._is_of_errors(among) else self.observed
 
     def _cell(self, predicted: Floats, expected: Floats) -> npt.NDArray[np.int64]:
         """Return the cell of each prediction."""

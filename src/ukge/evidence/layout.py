@@ -38,6 +38,9 @@ AGAIN = "Restore it, or fit the evidence again: ukge evidence fit RUN"
 DEEPEST = 1_023
 """Steps down a tree at most; to take a prediction apart takes memory for the square of them."""
 
+_UNTOLD = Expected("int8", (0,), optional=True)
+"""The kinds of negative links where they are not told apart; evidence of earlier versions has no array for them."""
+
 MOST_KEY = float(np.iinfo(np.int64).max)
 
 
@@ -149,11 +152,10 @@ class Layout:
         }
         folds = range(self.settings.folds)
         difficulty = tuple(self._trees(f"{name}.difficulty.{fold}", self.n_columns) for fold in folds)
-        told = len(self.arrays.get(f"{name}.kind", UNTOLD)) > 0
-        if told:
-            numbers["kind"] = Expected("int8", ("facts",), low=FACT, high=len(self.kinds) - 1)
-        found = self._read(name, numbers)
-        return Bounds(**found, difficulty=difficulty) if told else Bounds(**found, difficulty=difficulty, kind=UNTOLD)
+        told = number == 0 and len(self.kinds) > 0
+        kind = Expected("int8", ("facts",), low=FACT, high=len(self.kinds) - 1) if told else _UNTOLD
+        found = self._read(name, {**numbers, "kind": kind})
+        return Bounds(**{"kind": UNTOLD, **found}, difficulty=difficulty)
 
     def ranker(self) -> CandidateRanker | None:
         """Return what orders the candidates of a query, if it was fitted."""
