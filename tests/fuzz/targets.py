@@ -128,7 +128,9 @@ def targets(work: Path) -> list[Target | Directory]:
     ]  # fmt: skip
     entities, relations = CORPUS / "entities.tsv", CORPUS / "relations.tsv"
     named = [
-        Target("string", "txt", _reader(format="string"), (STRING, *_corpus("string_*")), string, packs=True),
+        Target(
+            "string", "txt", _reader(format="string", mirrors=True), (STRING, *_corpus("string_*")), string, packs=True
+        ),
         Target(
             "conceptnet",
             "csv",
@@ -137,6 +139,19 @@ def targets(work: Path) -> list[Target | Directory]:
             conceptnet,
         ),
         Target("nell", "tsv", _reader(format="nell"), (NELL, *_corpus("nell*")), nell),
+        *(
+            Target(f"{name} as {ext}", ext, _reader(format=name), _samples(pattern), packs=True)
+            for name, ext, pattern in (
+                ("kgx", "tsv", "rtx_edges.tsv"),
+                ("kgx", "jsonl", "*_edges.jsonl"),
+                ("mitab", "txt", "intact.txt"),
+                ("mitab", "mitab", "*.mitab"),
+                ("sssom", "tsv", "*.sssom.tsv"),
+                ("diseases", "tsv", "disease_*.tsv"),
+                ("neo4j", "csv", "neo4j/gene_disease.csv"),
+                ("lightrag", "graphml", "graph_chunk*.graphml"),
+            )
+        ),
         Target("scaled", "tsv", _reader(scale="clip:0.1,3 log minmax:0.1,1"), _seeds(work, "tsv")),
         Target("ids", "tsv", _reader(entities=entities, relations=relations), (b"0\t0\t1\t0.5\n", *_corpus("ids*"))),
         Target("columns", "csv", _reader(columns={"head": "b", "confidence": 0}, relation="r"), (b"c,t,b\n0.5,x,y\n",)),
@@ -179,6 +194,10 @@ def _written(work: Path, name: str) -> list[bytes]:
         write(graph, path)
         written.append(path.read_bytes())
     return written
+
+
+def _samples(pattern: str) -> tuple[bytes, ...]:
+    return _files(sorted((CORPUS.parent / "samples").glob(pattern)))
 
 
 def _corpus(pattern: str) -> tuple[bytes, ...]:

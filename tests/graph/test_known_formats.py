@@ -11,7 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from ukge.errors import ConfigError, DataError
+from ukge.graph.bad_rows import BadRows
 from ukge.graph.catalogue import open_dataset
+from ukge.graph.normalise import as_scale
 from ukge.graph.readers import read, read_with_report
 from ukge.graph.readers.mitab import values_of
 from ukge.graph.uncertain import Fact
@@ -24,6 +26,11 @@ FORMATS = {
     "intact.txt": "mitab",
     "mint.mitab": "mitab",
     "hp_mp.sssom.tsv": "sssom",
+    "disease_human_knowledge_filtered.tsv": "diseases",
+    "disease_human_textmining_filtered.tsv": "diseases",
+    "disease_human_integrated_full.tsv": "diseases",
+    "graph_chunk_entity_relation.graphml": "lightrag",
+    "neo4j/gene_disease.csv": "neo4j",
 }
 
 
@@ -257,3 +264,89 @@ def test_facts_below_a_least_confidence_leave_every_format(tmp_path: Path) -> No
         read(tmp_path / "f.tsv", min_confidence=0.6)
     with pytest.raises(ConfigError, match="min_confidence"):
         read(tmp_path / "f.tsv", min_confidence=50)
+
+
+def test_stars_of_diseases() -> None:
+    assert list(read(SAMPLES / "disease_human_knowledge_filtered.tsv")) == [
+        Fact("ENSP00000269305", "associated_with", "DOID:3012", 1.0, "MedlinePlus"),
+        Fact("ENSP00000000442", "associated_with", "DOID:1612", 0.8, "UniProtKB-KW"),
+    ]
+    mined = read(SAMPLES / "disease_human_textmining_filtered.tsv", relation="mentioned_with")
+    assert list(mined) == [
+        Fact("ENSP00000269305", "mentioned_with", "DOID:162", pytest.approx(0.9112)),
+        Fact("18S_rRNA", "mentioned_with", "DOID:0050117", pytest.approx(0.3)),
+    ]
+    assert mined.nodes.labels(["DOID:162", "ENSP00000269305"]) == ["Cancer", "TP53"]
+    assert read(SAMPLES / "disease_human_integrated_full.tsv", scale="minmax:0,1,0,10").confidence.tolist() == [0.5]
+
+
+def test_neo4j_s_relationships_and_all_files_of_nodes_beside(tmp_path: Path) -> None:
+    path = SAMPLES / "neo4j" / "gene_disease.csv"
+    graph = read(path)
+    assert list(graph) == [
+        Fact("7157", "ASSOCIATED_WITH", "DOID:3012", 0.91),
+        Fact("4193", "ASSOCIATED_WITH", "DOID:162", 0.4),
+    ]
+    assert graph.nodes.labels(["7157", "DOID:162"]) == ["TP53", "Cancer"]
+    assert graph.nodes.types == {"Gene": 2, "Disease": 2, "Protein": 1}
+    assert read(path, columns={"confidence": "confidence"}, relation="linked")[0] == Fact(
+        "7157", "linked", "DOID:3012", 0.91
+    )
+    bare = tmp_path / "bare.csv"
+    bare.write_text(":START_ID;:END_ID;since:int\na;b;1999\n")
+    with pytest.raises(DataError, match=r"no column :TYPE[\s\S]*relation=NAME"):
+        read(bare)
+    with pytest.raises(DataError, match=r"called like a confidence: there is since:int[\s\S]*default_confidence"):
+        read(bare, relation="r")
+    assert list(read(bare, relation="r", default_confidence=0.5)) == [Fact("a", "r", "b", 0.5)]
+
+
+def graphrag(folder: Path) -> Path:
+    relationships = {
+        "id": ["1", "2"], "human_readable_id": [0, 1], "source": ["SCROOGE", "SCROOGE"], "target": ["BOB", "LONDON"],
+        "description": ["employs", "lives in"], "weight": [9.0, 1.0], "combined_degree": [3, 3],
+        "text_unit_ids": [["a"], ["b"]],
+    }  # fmt: skip
+    entities = {"id": ["1", "2"], "title": ["SCROOGE", "BOB"], "type": ["PERSON"] * 2, "description": ["a miser", None]}
+    pq.write_table(pa.table(relationships), folder / "relationships.parquet")
+    pq.write_table(pa.table(entities), folder / "entities.parquet")
+    return folder / "relationships.parquet"
+
+
+def test_sums_of_extracted_graphs_get_a_scale_that_is_said(tmp_path: Path) -> None:
+    for path, first in ((graphrag(tmp_path), "SCROOGE"), (SAMPLES / "graph_chunk_entity_relation.graphml", "Scrooge")):
+        graph, report = read_with_report(path)
+        assert graph.confidence.tolist() == pytest.approx([9 / 10, 1 / 2])
+        assert report.notes == ("weights are sums, taken as counts: w/(w + 1)",)
+        node = graph.nodes.get(first)
+        assert node is not None
+        assert (node.types[0].lower(), node.description is not None) == ("person", True)
+        raw, report = read_with_report(path, scale="clip:0,10 minmax:0,1,0,10")
+        assert (raw.confidence.tolist(), report.notes) == (pytest.approx([0.9, 0.1]), ())
+    words = read(SAMPLES / "graph_chunk_entity_relation.graphml", columns={"relation": "keywords"})
+    assert list(words.relations) == ["employment,power", "residence"]
+
+
+def test_odds_by_hand() -> None:
+    assert as_scale("odds:3")([0, 1, 3, 9]).tolist() == pytest.approx([0, 1 / 4, 1 / 2, 3 / 4])
+    assert as_scale("counts")([1, 3, 9]).tolist() == pytest.approx([1 / 2, 3 / 4, 9 / 10])
+    with pytest.raises(DataError, match="odds need a weight of 0 or more"):
+        as_scale("counts")([-1])
+    with pytest.raises(ConfigError, match="odds needs k > 0"):
+        as_scale("odds:0")
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "what", "good"),
+    [
+        ("kgx_score.tsv", 3, "stringdb_combined_score is outside [0, 1000]", 1),
+        ("mitab_score.txt", 3, "intact-miscore is not a number", 1),
+        ("sssom_confidence.tsv", 5, "confidence is outside [0, 1]", 1),
+        ("diseases_stars.tsv", 2, "stars is outside [0, 5]", 1),
+        ("neo4j_confidence.csv", 2, "confidence:float is not a number", 1),
+    ],
+)
+def test_bad_rows_of_each_are_put_aside_with_their_place(name: str, line: int, what: str, good: int) -> None:
+    bad = BadRows()
+    assert len(read(Path(__file__).parent / "corpus" / name, bad_rows=bad)) == good
+    assert [(row["line"], row["reason"]) for row in bad.table().to_pylist()] == [(line, what)]

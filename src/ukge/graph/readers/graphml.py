@@ -40,7 +40,7 @@ def read_graphml(
     `columns` names the edge attributes that hold relation, confidence and source; with `relation`, all facts have that
     one. The name of an entity is the id of its node, or the node attribute called `name`.
     """
-    document = _Document(path, request, columns, relation, name)
+    document = Document(path, request, columns, relation, name)
     try:
         with open_bytes(path) as stream:
             document.feed.read(stream)
@@ -51,7 +51,7 @@ def read_graphml(
 
 
 @dataclass
-class _Element:
+class Element:
     """An element that is open: what it says itself, and what the data in it says."""
 
     tag: str
@@ -71,8 +71,11 @@ class _Edge(NamedTuple):
     line: int
 
 
-class _Document:
+class Document:
     """The facts of a GraphML document, gathered while it streams by."""
+
+    takes_undirected = False
+    """whether edges without a direction are facts, from their source to their target"""
 
     def __init__(
         self, path: Path, request: Request, columns: ColumnMap | None, relation: str | None, name: str | None
@@ -88,7 +91,7 @@ class _Document:
         self._names: dict[str, str] = {}
         self._edges: list[_Edge] = []
         self._ignored: dict[str, None] = {}
-        self._open: list[_Element] = []
+        self._open: list[Element] = []
         self._text: list[str] = []
         self._inside = 0  # elements that are open inside of data
 
@@ -143,7 +146,7 @@ class _Document:
                 self._open[-1].data[""] = None
             self._inside += 1
             return
-        element = _Element(local, attributes, self.feed.line)
+        element = Element(local, attributes, self.feed.line)
         self._open.append(element)
         if local in ("data", "default"):
             self._text = []
@@ -165,7 +168,7 @@ class _Document:
         elif element.tag == "edge":
             self._edge(element)
         elif element.tag == "node":
-            self._node(element)
+            self.node(element)
 
     def _characters(self, text: str) -> None:
         if self._inside or not self._open:
@@ -177,7 +180,7 @@ class _Document:
             hint = "Values stand in <data>, with their key."
             self._complain(f"text in <{element.tag}> that belongs to no data", element, text.strip(), hint)
 
-    def _key(self, element: _Element) -> None:
+    def _key(self, element: Element) -> None:
         said = element.attributes
         key = said.get("id", "")
         domain, attribute = said.get("for", "all"), said.get("attr.name", key)
@@ -188,7 +191,7 @@ class _Document:
                 self._refuse("two keys have one name", element, attribute, "Give every attribute a name of its own.")
         self._keys[key] = (domain, attribute)
 
-    def _take(self, element: _Element, text: str | None) -> None:
+    def _take(self, element: Element, text: str | None) -> None:
         if not self._open:
             return
         owner = self._open[-1]
@@ -204,7 +207,12 @@ class _Document:
         else:
             owner.data[key] = text
 
-    def _node(self, element: _Element) -> None:
+    def said(self, element: Element) -> dict[str, str]:
+        """Return what the data of an element says, by the names of its attributes."""
+        return {self._keys[key][1]: text for key, text in element.data.items() if text is not None}
+
+    def node(self, element: Element) -> None:
+        """Take a node."""
         if self._name is None or element.faulty:
             return
         key = next((key for key, (_, attribute) in self._keys.items() if attribute == self._name), None)
@@ -218,13 +226,14 @@ class _Document:
         else:
             self._names[node] = text
 
-    def _edge(self, element: _Element) -> None:
+    def _edge(self, element: Element) -> None:
         attributes = element.attributes
         if element.faulty:
             return
         graph = next((other for other in reversed(self._open) if other.tag == "graph"), None)
         default = graph.attributes.get("edgedefault", "directed") if graph else "directed"
-        if attributes.get("directed", str(default == "directed").lower()) != "true":
+        directed = attributes.get("directed", str(default == "directed").lower()) == "true"
+        if not directed and not self.takes_undirected:
             hint = "Facts have a direction; write directed edges."
             self._complain("edge is undirected", element, attributes.get("id"), hint)
             return
@@ -250,14 +259,14 @@ class _Document:
         head, tail = attributes["source"], attributes["target"]
         self._edges.append(_Edge(head, tail, relation, confidence, values.get("source"), element.line))
 
-    def _refuse(self, what: str, element: _Element, value: str, hint: str) -> None:
+    def _refuse(self, what: str, element: Element, value: str, hint: str) -> None:
         """Tell of a fault that is none of a single edge, so that no edge could be trusted."""
         if self.found.lenient:
             self.found.give_up(f"{what} ({value})", element.line, hint)
         self._complain(what, element, value, hint)
 
     def _complain(
-        self, what: str, element: _Element, value: str | None, hint: str, owner: _Element | None = None
+        self, what: str, element: Element, value: str | None, hint: str, owner: Element | None = None
     ) -> None:
         owner = owner or element
         owner.faulty = True
