@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from ukge.asking import Predictor
     from ukge.errors import ConfigError, DataError, RuleError, RunError, UkgeError, UkgeWarning
     from ukge.evidence import Evidence
+    from ukge.fusing import Calibrator, Fusion, fuse
     from ukge.graph.audit import audit
     from ukge.graph.catalogue import open_dataset, save_dataset
+    from ukge.graph.claims import Claims
     from ukge.graph.dataset import Dataset
     from ukge.graph.readers import read
     from ukge.graph.split import split
@@ -32,12 +34,15 @@ if TYPE_CHECKING:
     from ukge.settings.config import Config
 
 _HOME = {
+    "Calibrator": "ukge.fusing",
+    "Claims": "ukge.graph.claims",
     "Config": "ukge.settings.config",
     "ConfigError": "ukge.errors",
     "DataError": "ukge.errors",
     "Dataset": "ukge.graph.dataset",
     "Evidence": "ukge.evidence",
     "Fact": "ukge.graph.uncertain",
+    "Fusion": "ukge.fusing",
     "Predictor": "ukge.asking",
     "RuleError": "ukge.errors",
     "RunError": "ukge.errors",
@@ -47,6 +52,7 @@ _HOME = {
     "UncertainGraph": "ukge.graph.uncertain",
     "audit": "ukge.graph.audit",
     "fit": "ukge.pipeline",
+    "fuse": "ukge.fusing",
     "open_dataset": "ukge.graph.catalogue",
     "read": "ukge.graph.readers",
     "save_dataset": "ukge.graph.catalogue",
@@ -56,12 +62,15 @@ _HOME = {
 
 __all__ = [
     "UKGE",
+    "Calibrator",
+    "Claims",
     "Config",
     "ConfigError",
     "DataError",
     "Dataset",
     "Evidence",
     "Fact",
+    "Fusion",
     "Predictor",
     "RuleError",
     "RunError",
@@ -71,6 +80,7 @@ __all__ = [
     "__version__",
     "audit",
     "fit",
+    "fuse",
     "open_dataset",
     "read",
     "save_dataset",

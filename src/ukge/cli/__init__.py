@@ -35,7 +35,8 @@ COMMANDS = {
     "explain": ("ask", ASK),
     "complete": ("ask", ASK),
     "doubt": ("ask", ASK),
-    "fuse": ("predict", ASK),
+    "fuse": ("fuse", ASK),
+    "calibrate": ("fuse", ASK),
     "draw": ("draw", ASK),
     "serve": ("serve", ASK),
     "mcp": ("mcp", ASK),
@@ -50,7 +51,7 @@ WITH_KNOBS = ("reproduce", "train", "tune")
 
 READS: dict[str, dict[str, Any]] = {
     **{name: {} for name in ("fit", "train", "tune")},
-    **{name: {"without": ("nodes",)} for name in ("audit", "predict", "fuse")},
+    **{name: {"without": ("nodes",)} for name in ("audit", "predict", "fuse", "calibrate")},
     "complete": {
         "without": ("nodes", "min_confidence"),
         "relation": "exclude-relation",

@@ -1,4 +1,4 @@
-"""`ukge predict` and `ukge fuse`: every fact of a file judged, alone or together with an extractor's confidence."""
+"""`ukge predict`: every fact of a file judged, alone or together with an extractor's confidence."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ from ukge.cli.flags import (
     Coverage,
     Negatives,
     NetworkOut,
-    Out,
     PriorOfMany,
     Reasons,
     Run,
     SpreadsheetSafe,
     To,
-    real,
 )
 from ukge.cli.reading import Reading, file_of, tell_bad, tell_skipped
 from ukge.cli.results import check_out, deliver, facts_table, labelled, open_predictor, tell_of_judge
@@ -139,45 +137,24 @@ def tell_unknown(table: pa.Table, what: str) -> None:
         note(f"{unknown:,} of {len(table):,} rows have names that the run does not know: {what}; see the column note")
 
 
-def fuse(
-    run: Annotated[Path, typer.Argument(help="A run with evidence.", metavar="RUN")],
-    candidates: Annotated[
-        Path,
-        typer.Argument(
-            help="Head, relation, tail, the extractor's confidence, and any other columns; - is standard input.",
-            metavar="CANDIDATES",
-        ),
-    ],
-    out_file: Out = None,
-    safe: SpreadsheetSafe = False,
-    labelled: Annotated[
-        Path | None,
-        typer.Option("--labelled", help="Candidates with a column label (0…1) to learn from.", metavar="FILE"),
-    ] = None,
-    prior: Annotated[
-        float, real("--prior", help="Share of true facts among what the extractor was made for.", inside=True)
-    ] = 0.5,
-    as_json: AsJson = False,
+def fuse_one(
+    run: Path,
+    rows: Rows,
+    labelled: Path | None,
+    prior: float,
+    out_file: Path | None,
     *,
+    safe: bool,
+    as_json: bool,
     reading: Reading,
 ) -> None:
-    """Make one calibrated confidence of an extractor's and the graph's; rows keep their order and other columns.
-
-    With labelled candidates the weight of each opinion is learnt. Candidates with names that the graph does not know
-    keep the extractor's opinion, and their column note says so. A column of the file that is called like one of ours
-    is given_NAME in the result.
-    """
+    """Weigh the opinion of one extractor against a run's; candidates with unknown names keep the extractor's."""
     import pyarrow as pa
 
     from ukge.evidence import Evidence
     from ukge.evidence.fact_tables import judged, read_facts
     from ukge.evidence.fuse import Fusion
 
-    check_out(out_file)
-    with file_of(candidates, reading.format) as path:
-        rows = read_facts(path, confidence=True, **reading.options)
-    tell_skipped(str(candidates), rows.skipped)
-    tell_bad(str(candidates), rows.aside)
     learnt_from = None if labelled is None else read_facts(labelled, confidence=True, label=True, **reading.options)
     with err().status("asking the graph"):
         evidence = Evidence.load(run)

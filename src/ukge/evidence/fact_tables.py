@@ -32,17 +32,22 @@ NEAR, TINY = 2, 2
 """Near names that a note tells, and letters of a name that is near to anything."""
 
 
-def read_facts(path: Path, *, confidence: bool = False, label: bool = False, **reading: Any) -> Rows:
-    """Read rows of head, relation, tail and, if asked for, confidence and label (`label` or `truth`).
+def read_facts(
+    path: Path, *, confidence: bool = False, label: bool = False, source: bool = False, **reading: Any
+) -> Rows:
+    """Read rows of head, relation, tail and, if asked for, confidence, label (`label` or `truth`) and source.
+
+    A source, which a row need not have, is among the other columns.
 
     Columns are found as `read` finds them, whose arguments say how; all others are kept.
     """
     asked = (*TRIPLE, *(("confidence",) if confidence else ()), *(("label",) if label else ()))
+    optional = ("source",) if source else ()
     named = reading.pop("columns", None) or {}
-    columns = {role: at for role, at in named.items() if role in asked or role not in (*ROLES, "label")}
+    columns = {role: at for role, at in named.items() if role in (*asked, *optional) or role not in (*ROLES, "label")}
     if columns:
         reading["columns"] = columns
-    return read_rows(path, Roles(asked, (), more=True), **reading)
+    return read_rows(path, Roles(asked, optional, more=True), **reading)
 
 
 @dataclass(frozen=True, eq=False)

@@ -87,7 +87,7 @@ class Fusion:
     def __call__(self, graph: Floats, extractor: Floats) -> Floats:
         """Return the fused confidence of each candidate; NaN stands for no opinion of the graph."""
         raw = self._inputs(graph, extractor) @ np.array([self.graph, self.extractor, self.constant])
-        fused = _sigmoid(raw)
+        fused = sigmoid(raw)
         return fused if self.calibration is None else self.calibration(fused)
 
     def _inputs(self, graph: Floats, extractor: Floats) -> Floats:
@@ -101,7 +101,7 @@ class Fusion:
         inputs = self._inputs(graph, extractor)
         free = np.ones(3, dtype=np.bool_)
         for _ in range(3):
-            weights = _newton(inputs[:, free], label, start[free])
+            weights = newton(inputs[:, free], label, start[free])
             whole = np.zeros(3)
             whole[free] = weights
             negative = free & (whole < 0) & np.array([True, True, False])
@@ -117,23 +117,28 @@ def logit(confidence: Floats) -> Floats:
     return np.log(kept) - np.log1p(-kept)
 
 
-def _sigmoid(raw: Floats) -> Floats:
+def sigmoid(raw: Floats) -> Floats:
+    """Return the confidences of log-odds."""
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * raw)))
 
 
-def _newton(inputs: Floats, label: Floats, start: Floats) -> Floats:
-    """Return the weights with the least cross-entropy and pull towards `start`; a step that overshoots is halved."""
+def newton(inputs: Floats, label: Floats, start: Floats, ridge: Floats | float = RIDGE) -> Floats:
+    """Return the weights with the least cross-entropy and pull towards `start`; a step that overshoots is halved.
+
+    `ridge` is how strong the pull is, in labelled candidates, for all weights or for each.
+    """
+    pulls = np.broadcast_to(np.asarray(ridge, np.float64), start.shape)
 
     def cost(weights: Floats) -> float:
         raw = inputs @ weights
-        pull = 0.5 * RIDGE * float(np.sum((weights - start) ** 2))
+        pull = 0.5 * float(np.sum(pulls * (weights - start) ** 2))
         return float(np.sum(np.logaddexp(0.0, raw) - label * raw)) + pull
 
     weights = start
     for _ in range(STEPS):
-        predicted = _sigmoid(inputs @ weights)
-        slope = inputs.T @ (predicted - label) + RIDGE * (weights - start)
-        hessian = (inputs * (predicted * (1.0 - predicted))[:, None]).T @ inputs + RIDGE * np.eye(len(weights))
+        predicted = sigmoid(inputs @ weights)
+        slope = inputs.T @ (predicted - label) + pulls * (weights - start)
+        hessian = (inputs * (predicted * (1.0 - predicted))[:, None]).T @ inputs + np.diag(pulls)
         step = np.linalg.solve(hessian, slope)
         while np.abs(step).max() > SMALL and cost(weights - step) > cost(weights):
             step = step / 2

@@ -34,6 +34,7 @@ from ukge.graph.readers.sifting import sifted
 from ukge.graph.writers.tables import json_text
 
 NUMBERS: tuple[str, ...] = ("confidence", "label")
+SOURCE = "source"
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +143,8 @@ def _delimited(table: Table, path: Path, request: Request, wanted: Roles, **told
         if name in cells.column_names:
             refuse_decimal_commas(numbers["confidence"], cells[name], where_in(path, whole))
     named = {at: name if layout.header_lines else f"column_{at}" for at, name in others.items()}
-    rest = _distinct((name, single(cells, f"other {at}")) for at, name in named.items())
+    source = [(SOURCE, columns[SOURCE].cast(pa.large_string()))] if SOURCE in columns else []
+    rest = _distinct([*source, *((name, single(cells, f"other {at}")) for at, name in named.items())])
     return Rows(names, numbers, rest, where_in(path, whole))
 
 
@@ -156,7 +158,8 @@ def _jsonl(path: Path, request: Request, wanted: Roles, *, columns: ColumnMap | 
         for key, values in facts.others.items()
     )
     numbers = {role: facts.numbers(role) for role in given}
-    return Rows(names, numbers, _distinct(others), facts.where, found=facts.found)
+    source = [(SOURCE, pa.array(facts.values[SOURCE], pa.large_string()))] if SOURCE in facts.values else []
+    return Rows(names, numbers, _distinct([*source, *others]), facts.where, found=facts.found)
 
 
 def _parquet(path: Path, request: Request, wanted: Roles, *, columns: ColumnMap | None = None) -> Rows:
@@ -167,7 +170,9 @@ def _parquet(path: Path, request: Request, wanted: Roles, *, columns: ColumnMap 
     found = Columns({role: single(table, at) for role, at in roles.items()}, roles, names, where)
     texts = {role: found.texts(role).cast(pa.large_string()) for role in TRIPLE if role in roles}
     numbers = {role: found.numbers(role) for role in NUMBERS if role in roles}
-    others = _distinct((name, single(table, at)) for at, name in enumerate(names) if at not in roles.values()).items()
+    source = [(SOURCE, found.texts(SOURCE).cast(pa.large_string()))] if SOURCE in roles else []
+    free = ((name, single(table, at)) for at, name in enumerate(names) if at not in roles.values())
+    others = _distinct([*source, *free]).items()
     told = request.findings(str(path), where.place)
     kept, told.checked = ~found.tell(told), len(table)
     columns = {name: chosen(column, kept) for name, column in others}
@@ -190,7 +195,8 @@ def _of_graph(path: Path, name: str, wanted: Roles, options: dict[str, Any]) -> 
     facts = graph.facts()
     names = {role: single(facts, role).cast(pa.large_string()) for role in TRIPLE}
     numbers = {"confidence": graph.confidence.astype(np.float64)} if "confidence" in wanted.all else {}
-    return Rows(names, numbers, {}, Where(str(path)), report.skipped, aside=report.aside)
+    others = {SOURCE: single(facts, SOURCE)} if SOURCE in wanted.all and SOURCE in facts.column_names else {}
+    return Rows(names, numbers, others, Where(str(path)), report.skipped, aside=report.aside)
 
 
 def _distinct(columns: Iterable[tuple[str, Any]]) -> dict[str, pa.Array]:
