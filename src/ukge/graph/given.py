@@ -15,6 +15,7 @@ from ukge.errors import ConfigError, DataError, KindError, UkgeWarning
 from ukge.graph.columns import NOWHERE, Confidences, Names, Where, confidence_column, names_column
 from ukge.graph.fact import TRIPLE, Fact, rows_of
 from ukge.graph.formats import is_from
+from ukge.graph.neighbours import needed
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids, Vocabulary
 
@@ -200,7 +201,8 @@ def judged(facts: Any, entities: Vocabulary, relations: Vocabulary, judge: Judge
         columns[UNKNOWN] = found.unknown(ids)
     if not known.all():
         tell_unknown(known, f"their confidence is NaN, and the column '{UNKNOWN}' says which names", stacklevel=4)
-    return _with_columns(table, names, columns)
+    whole = _with_columns(table, names, columns)
+    return needed("polars", "polars", "a Polars frame").from_arrow(whole) if is_from(facts, "polars") else whole
 
 
 def all_known(ids: Sequence[Ids]) -> npt.NDArray[np.bool_]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ukge.errors import DataError
+from ukge.graph import neighbours
 from ukge.graph.arrow import to_numpy
 from ukge.graph.columns import (
     CHOICE_HINT,
@@ -242,6 +243,22 @@ class UncertainGraph:
             return table.to_pandas()
         columns = [table[name].to_numpy() for name in ("head", "relation", "tail", "confidence")]
         return FactArrays(*columns)
+
+    def to_networkx(self) -> Any:
+        """Return a NetworkX `MultiDiGraph`: edges have relation, confidence and source."""
+        return neighbours.to_networkx(self)
+
+    def to_pykeen(self) -> neighbours.PykeenFacts:
+        """Return a PyKEEN `TriplesFactory` over the same ids, and the confidences beside it."""
+        return neighbours.to_pykeen(self)
+
+    def to_pyg(self) -> Any:
+        """Return a `HeteroData` of PyTorch Geometric: a kind of edge per relation, confidences as `edge_weight`."""
+        return neighbours.to_pyg(self)
+
+    def to_polars(self) -> Any:
+        """Return a Polars frame with a row per fact, by name."""
+        return neighbours.to_polars(self)
 
     @overload
     def __getitem__(self, rows: int | np.integer) -> Fact: ...

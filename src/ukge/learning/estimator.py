@@ -220,6 +220,22 @@ class UKGE(EstimatorSettings):
         estimator._take(learnt, where=f"{run.path}: ")
         return estimator
 
+    @classmethod
+    def from_pykeen(cls, model: Any, factory: Any, data: Any, **opening: Unpack[Opening]) -> Self:
+        """Take in a model that PyKEEN trained, with the `TriplesFactory` it was trained with, and facts of its names.
+
+        The model is an object in memory, never a file of PyKEEN's, which could run code. `data` is given as to `fit`,
+        with the confidences that PyKEEN does not have: its scores become confidences by a link that fits the training
+        facts. What comes back can be asked, judged, saved as a run, and put under evidence.
+        """
+        from ukge.learning.adopted import from_pykeen  # noqa: PLC0415 — PyKEEN is an extra
+
+        dataset, found = opened(data, None, seed=0, **opening)
+        learnt = from_pykeen(model, factory, dataset, found)
+        estimator = cls("ukge-logi", config=learnt.trained.config)
+        estimator._take(learnt)
+        return estimator
+
     @property
     def trained(self) -> Trained | None:
         """What training found, if the model is trained."""

@@ -33,6 +33,7 @@ from ukge.graph.readers import (  # noqa: F401  (each registers its formats)
     rdf,
     sssom,
     stringdb,
+    tensors,
 )
 from ukge.graph.readers.faults import chosen
 from ukge.graph.readers.layout import CLAIMS, FACTS, ColumnMap, Roles
