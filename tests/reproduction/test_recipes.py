@@ -10,7 +10,16 @@ import pytest
 from ukge.errors import ConfigError
 from ukge.graph.catalogue import BENCHMARKS
 from ukge.reproduction.jobs import Job, planned
-from ukge.reproduction.recipes import MAIN, PAPER_MODELS, RANKING, Recipes, contestants, recipes_for
+from ukge.reproduction.recipes import (
+    MAIN,
+    PAPER_MODELS,
+    RANKING,
+    Recipes,
+    comparable,
+    contestants,
+    recipes_for,
+    settled,
+)
 
 TABLES = """
 remarks = ["a remark"]
@@ -96,3 +105,14 @@ def test_mistakes_are_told(text: str, message: str, tmp_path: Path) -> None:
         recipes_for("g", tmp_path)
 
     assert re.search(message, str(caught.value))
+
+
+def test_figures_that_were_kept_before_a_setting_came_are_those_of_its_default() -> None:
+    now = comparable(recipes_for("nl27k").config("ukge-rect"))
+    before = {
+        part: {name: value for name, value in values.items() if name != "encoder"} for part, values in now.items()
+    }
+    assert before != now
+    assert settled(before) == now
+    before["model"]["dim"] = 3
+    assert settled(before) != now

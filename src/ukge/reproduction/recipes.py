@@ -168,6 +168,11 @@ def comparable(config: Config) -> dict[str, Any]:
     return settings
 
 
+def settled(settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return settings that were kept once, with the defaults of those that came later: what was learnt is the same."""
+    return {part: {**values, **settings.get(part, {})} for part, values in comparable(Config()).items()}
+
+
 def _checked(graph: str, data: dict[str, Any], where: str) -> Recipes:
     words = {name: _sentences(data.pop(name, []), f"{where}: {name}") for name in WORDS}
     for model, table in data.items():

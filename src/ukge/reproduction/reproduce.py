@@ -53,6 +53,7 @@ from ukge.reproduction.recipes import (
     contestants,
     recipes_for,
     registered,
+    settled,
 )
 from ukge.runs.directory import Run
 from ukge.settings.config import Config
@@ -231,13 +232,12 @@ class _Work:
         config = bench.recipes.config(job.model, job.task, {**request.overrides, "seed": job.seed})
         dataset = bench.cut(job.protocol, job.seed).dataset
         held = Outcome.read(job.result_path(request.out))
-        if held is not None and not (
-            _same(held, bench, config, fingerprints(dataset), job) and all(map(held.judged_by, self._more(job)))
-        ):
+        if held is not None and not _same(held, bench, config, fingerprints(dataset), job):
             held = None
         path = job.run_path(request.out)
         found = standing(path, config, dataset)
-        if found.state == FINISHED and held is not None and held.weights == _weights(Run(path)):
+        whole = held is not None and all(map(held.judged_by, self._more(job)))
+        if found.state == FINISHED and held is not None and whole and held.weights == _weights(Run(path)):
             return held, KEPT
         if not request.train and found.state != FINISHED:
             return held, LEFT_OUT if held is None else KEPT
@@ -321,7 +321,7 @@ class _Work:
 
 def _same(held: Outcome, bench: Bench, config: Config, data: Mapping[str, str], job: Job) -> bool:
     wanted = (comparable(config), dict(data), bench.tau, job.protocol, job.rules)
-    return (held.settings, dict(held.data), held.tau, held.protocol, held.rules) == wanted
+    return (settled(held.settings), dict(held.data), held.tau, held.protocol, held.rules) == wanted
 
 
 def _weights(run: Run) -> str:
