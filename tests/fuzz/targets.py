@@ -21,6 +21,7 @@ from tests.fuzz.outcomes import ACCEPTED, MISREAD, REFUSED, UNCAUGHT, UNCHECKED,
 from ukge.errors import UkgeError
 from ukge.graph.readers import read, read_vocabulary
 from ukge.graph.readers.layout import Roles
+from ukge.graph.readers.node_files import read_nodes
 from ukge.graph.readers.rows import read_rows
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.writers import write
@@ -162,12 +163,22 @@ def targets(work: Path) -> list[Target | Directory]:
         Target(f"rows of {name}", name, _rows, _seeds(work, name), binary=name == "parquet", packs=True)
         for name in ("tsv", "csv", "jsonl", "parquet")
     ]
+    nodes = [
+        Target(
+            f"nodes of {name}",
+            name,
+            read_nodes,
+            (seed, *_files(sorted((FOUND / f"nodes-of-{name}").glob("*")))),
+            packs=True,
+        )
+        for name, seed in (("tsv", NODES), ("csv", NODES.replace(b"\t", b",")), ("jsonl", NODES_JSON))
+    ]
     rules = [
         Target("rules: psl", "psl", read_rules_file, (PSL,)),
         Target("rules: anyburl", "txt", read_rules_file, (ANYBURL,), anyburl),
         Target("rules: json", "json", read_rules_file, (RULES_JSON,)),
     ]
-    return [*facts, *named, *rows, *rules, Directory("run", make_run), Directory("evidence", make_evidence)]
+    return [*facts, *named, *rows, *nodes, *rules, Directory("run", make_run), Directory("evidence", make_evidence)]
 
 
 def _reader(**options: Any) -> Callable[[Path], UncertainGraph]:
@@ -214,6 +225,14 @@ STRING = (
 CONCEPTNET = (
     b'/a/[x]\t/r/IsA\t/c/en/cat\t/c/en/animal/n\t{"dataset": "/d/x", "weight": 2.0}\n'
     b'/a/[y]\t/r/Likes\t/c/en/dog\t/c/en/bone\t{"sources": [{"a": 1}], "weight": 1}\n'
+)
+NODES = (
+    b"#id\tname\tcategory\tdescription\tsynonym\txref\tlength:int\n"
+    b'a\tTP53\tbiolink:Gene|biolink:Protein\t"a, b"\tx|y\tz\t3\nb\t\t\t\t\t\t\na\tp53\tX\t\t\t\t4\n'
+)
+NODES_JSON = (
+    b'{"id": "a", "name": "TP53", "category": ["Gene", "X"], "synonym": "x", "size": 3, "more": {"b": [1, null]}}\n'
+    b'{"id": 7, "label": null}\n{"id": "a", "type": "Y", "xref": ["z"], "size": "many"}\n'
 )
 NELL = (
     b"Entity\tRelation\tValue\tIteration\tProbability\tSource\nconcept:a\tconcept:r\tconcept:b\t9\t0.93\tx [y]\n"

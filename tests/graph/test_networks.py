@@ -166,7 +166,11 @@ def test_a_plain_graph_is_written_with_its_nodes_and_sources(tmp_path: Path, nod
     graph = UncertainGraph.from_facts([(*FACTS[0], "a paper"), (*FACTS[1], None)]).with_nodes(nodes)
     write(graph, tmp_path / name)
     if name == "g.graphml":
-        assert list(read(tmp_path / name)) == list(graph)
+        back = read(tmp_path / name)
+        assert list(back) == list(graph)
+        known = graph.nodes.get("g:1")
+        assert known is not None
+        assert back.nodes.get("g:1") == known._replace(others={"length": "393", "name": "other name"})
         assert nx.read_graphml(tmp_path / name).nodes["g:1"]["label"] == "TP53"
     elif name == "g.cx2":
         found = aspects(tmp_path / name)

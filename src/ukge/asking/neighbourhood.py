@@ -90,7 +90,7 @@ def neighbourhood(predictor: Predictor, name: str, k: int = 12, hops: int = 1) -
         further[edge.other] = tuple(in_turn(_known(predictor, edge.other), BRANCHES, seen))
     ordered = sorted(edges, key=lambda each: (each.guess, each.relation, each.head != name, -each.confidence))
     names = [edge.other for edge in observed]
-    return Neighbourhood(name, tuple(ordered), further, _across(predictor, names), sum(map(len, known.values())))
+    return Neighbourhood(name, tuple(ordered), further, across(predictor, names), sum(map(len, known.values())))
 
 
 def _known(predictor: Predictor, name: str) -> dict[Group, list[Edge]]:
@@ -129,7 +129,7 @@ def _guessed(predictor: Predictor, name: str, group: Group) -> list[Edge]:
     ]
 
 
-def _across(predictor: Predictor, names: list[str]) -> dict[tuple[str, str], float]:
+def across(predictor: Predictor, names: list[str]) -> dict[tuple[str, str], float]:
     """Return the surest confidence of the facts between each two neighbours that have any."""
     ids = {predictor.entities.id(name): name for name in names}
     found: dict[tuple[str, str], float] = {}

@@ -16,7 +16,9 @@ import numpy as np
 from ukge.graph.columns import Where, as_number, names_column
 from ukge.graph.files import DAMAGED_HINT, damaged, open_bytes
 from ukge.graph.formats import Format, readers
+from ukge.graph.nodes import Nodes
 from ukge.graph.readers.layout import FACTS, RECOGNISED, ColumnMap, edge_attributes, percent_hint
+from ukge.graph.readers.node_files import of_columns, plain_name
 from ukge.graph.readers.parsed import Parsed, Request
 from ukge.graph.readers.xml import XmlFeed
 
@@ -89,6 +91,7 @@ class Document:
         self._keys: dict[str, tuple[str, str]] = {}
         self._defaults: dict[str, str | None] = {}
         self._names: dict[str, str] = {}
+        self._said: list[tuple[str, dict[str, str]]] = []
         self._edges: list[_Edge] = []
         self._ignored: dict[str, None] = {}
         self._open: list[Element] = []
@@ -108,9 +111,25 @@ class Document:
             source=[edge.source for edge in self._edges] if has_source else None,
             where=Where(self.found.source, "line", lambda rows: at[rows].tolist()),
             rows=len(self._edges),
+            nodes=self._known_nodes(),
             found=self.found,
             ignored_columns=tuple(self._ignored),
         )
+
+    def _known_nodes(self) -> Nodes | None:
+        """Return what the nodes say of themselves; of attributes that are called alike, the first is read."""
+        attributes = list(dict.fromkeys(name for _, said in self._said for name in said))
+        header = ["id"]
+        for name in attributes:
+            if plain_name(name) in map(plain_name, header):
+                self._ignored[name] = None
+            else:
+                header.append(name)
+        if len(header) == 1:
+            return None
+        names = [self._names.get(node, node) for node, _ in self._said]
+        columns = [[said.get(name) for _, said in self._said] for name in header[1:]]
+        return of_columns(header, [names, *columns], Where(self.found.source, "node"), split=True)
 
     def refuse_unknown_nodes(self) -> None:
         """Note edges to nodes that have no name, if names are asked for."""
@@ -213,6 +232,9 @@ class Document:
 
     def node(self, element: Element) -> None:
         """Take a node."""
+        said = {name: text for name, text in self.said(element).items() if text.strip()}
+        if said and element.attributes.get("id", "").strip() and not element.faulty:
+            self._said.append((element.attributes["id"], said))
         if self._name is None or element.faulty:
             return
         key = next((key for key, (_, attribute) in self._keys.items() if attribute == self._name), None)

@@ -29,7 +29,7 @@ from ukge.graph.writers.tables import DELIMITER, FORMATS, JSON_LINES, PARQUET
 RECOGNISED: Mapping[str, tuple[str, ...]] = {
     ID: ("id", ":id", "node_id", "entity_id", "string_protein_id", "curie", "identifier", "node", "entity", "name"),
     LABEL: ("label", "name", "preferred_name", "symbol", "title"),
-    TYPES: ("types", "type", "category", "categories", ":label", "class", "kind"),
+    TYPES: ("types", "type", "category", "categories", ":label", "entity_type", "node_type", "class", "kind"),
     DESCRIPTION: ("description", "annotation", "definition", "comment"),
     ALIASES: ("aliases", "alias", "synonyms", "synonym", "exact_synonym", "xrefs", "xref"),
 }
@@ -146,7 +146,7 @@ def _ids(values: Any, column: str, where: Where) -> Any:
 
 def node_roles(header: Sequence[str], source: str | None) -> dict[str, list[int]]:
     """Return the places of the columns that say what all node data says, by what they say."""
-    plain = [_plain_name(name) for name in header]
+    plain = [plain_name(name) for name in header]
     roles: dict[str, list[int]] = {}
     taken: set[int] = set()
     for role, known in RECOGNISED.items():
@@ -163,7 +163,7 @@ def node_roles(header: Sequence[str], source: str | None) -> dict[str, list[int]
     return roles
 
 
-def _plain_name(name: str) -> str:
+def plain_name(name: str) -> str:
     """Return what a column is called: without the # of a first line, and without the type that Neo4j adds."""
     plain = name.strip().lstrip("#").strip().lower()
     typed = _NEO4J.fullmatch(plain)

@@ -9,15 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
 from markupsafe import Markup
 from nicegui import PageArguments
 
-from ukge.asking.neighbourhood import Edge, Group, in_turn
+from ukge.asking.neighbourhood import Edge, Group, across, in_turn
 from ukge.serve import schema
 from ukge.serve.explorer.parts import markup, put
 from ukge.serve.service import Service
-from ukge.serve.snapshot import Snapshot
 
 FACTS, PER_RELATION, RELATIONS, GUESSES = 200, 6, 8, 6
 EDGES_KNOWN, EDGES_GUESSED = 14, 6
@@ -67,8 +65,8 @@ async def build(service: Service, args: PageArguments) -> None:
     guesses = dict(zip(main, await asyncio.gather(*(_guess(service, name, group) for group in main)), strict=True))
     edges = _edges(name, told.facts, guesses)
     snapshot = service.snapshot
-    across = await service.do(lambda _: _across(snapshot, [edge.other for edge in edges if not edge.guess]))
-    wide, narrow = _pictures(name, edges, across)
+    linked = await service.do(lambda _: across(snapshot.predictor, [edge.other for edge in edges if not edge.guess]))
+    wide, narrow = _pictures(name, edges, linked)
     listed = [Listed(*group, groups[group], guesses.get(group, [])) for group, _ in counted.most_common()]
     put("entity.html", shown=told, groups=listed, few=PER_RELATION, most=GROUPS, wide=wide, narrow=narrow)
 
@@ -108,18 +106,6 @@ def _edges(name: str, facts: Sequence[schema.ObservedFact], guesses: dict[Group,
     }
     seen = {name}
     return [*in_turn(known, EDGES_KNOWN, seen), *in_turn(guessed, EDGES_GUESSED, seen)]
-
-
-def _across(snapshot: Snapshot, names: list[str]) -> dict[tuple[str, str], float]:
-    """Return the surest confidence of the facts between each two neighbours that have any."""
-    ids = {snapshot.entity(name): name for name in names}
-    found: dict[tuple[str, str], float] = {}
-    for one, name in ids.items():
-        facts = snapshot.known.as_head(one)
-        for row in np.flatnonzero(np.isin(facts.tail, list(ids)) & (facts.tail != one)).tolist():
-            pair = min(name, ids[facts.tail[row]]), max(name, ids[facts.tail[row]])
-            found[pair] = max(found.get(pair, 0.0), float(facts.confidence[row]))
-    return found
 
 
 def _pictures(name: str, edges: list[Edge], across: dict[tuple[str, str], float]) -> tuple[Markup, Markup]:
