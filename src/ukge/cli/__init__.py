@@ -42,6 +42,7 @@ COMMANDS = {
     "mcp": ("mcp", ASK),
     "evaluate": ("evaluate", JUDGE),
     "compare": ("evaluate", JUDGE),
+    "card": ("card", JUDGE),
     "reproduce": ("reproduce", JUDGE),
 }
 """The file that a command stands in, and its panel of the help; several commands together are called NAME_app there."""
