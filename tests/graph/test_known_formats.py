@@ -328,6 +328,18 @@ def test_sums_of_extracted_graphs_get_a_scale_that_is_said(tmp_path: Path) -> No
     assert list(words.relations) == ["employment,power", "residence"]
 
 
+def test_a_confidence_of_a_named_graph_is_that_of_its_statements() -> None:
+    wd = "http://www.wikidata.org/entity/"
+    graph, report = read_with_report(SAMPLES / "claims.trig")
+    assert [(f.head.removeprefix(wd), f.tail.removeprefix(wd), f.confidence, f.source) for f in graph] == [
+        ("Q14865053", "Q14327652", 0.75, "UniProt"),
+        ("Q14865053", "Q15978631", 0.75, "UniProt"),
+        ("Q14865053", "Q14327652", 0.5, None),
+    ]
+    assert list(report.skipped.values()) == [1]  # what it was derived from
+    assert list(read(SAMPLES / "claims.nq")) == [Fact("http://x/a", "http://x/likes", "http://x/b", 0.25)]
+
+
 def test_odds_by_hand() -> None:
     assert as_scale("odds:3")([0, 1, 3, 9]).tolist() == pytest.approx([0, 1 / 4, 1 / 2, 3 / 4])
     assert as_scale("counts")([1, 3, 9]).tolist() == pytest.approx([1 / 2, 3 / 4, 9 / 10])

@@ -92,6 +92,7 @@ CASES = [
     Case("confidence_of_nothing.ttl", 4, None, ("what is no statement",)),
     Case("two_confidences.ttl", 4, None, ("second confidence",)),
     Case("out_of_range.ttl", 5, "confidence", ("outside [0, 1]", "'9'")),
+    Case("graph_without_confidence.trig", 2, None, ("has no confidence", "<http://x/c>")),
     Case("string_no_header.txt", None, None, ("no column protein1",), 0, STRING),
     Case("string_score_too_high.txt", 3, "combined_score", ("outside [0, 1000]", "'1001'"), 1, STRING),
     Case("string_short_line.txt", 2, None, ("2 columns instead of 3",), 1, STRING),

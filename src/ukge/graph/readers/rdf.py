@@ -3,6 +3,7 @@
     :cat :hunts :mouse {| ukge:confidence 0.8 |} .
     << :cat :hunts :mouse >> ukge:confidence 0.8 .
     _:s a rdf:Statement ; rdf:subject :cat ; rdf:predicate :hunts ; rdf:object :mouse ; ukge:confidence 0.8 .
+    :g { :cat :hunts :mouse }    :g ukge:confidence 0.8 .
 
 The name of an IRI is the IRI itself, unless a writer of ours made it from a name; of a blank node, its label; of a
 literal, its N-Triples form. Statements are numbered from 1 in the order of the file.
@@ -80,7 +81,7 @@ def read_rdf(
     try:
         with stream:
             for quad in library.parse(guarded, format=known):
-                statements.take(quad.subject, quad.predicate.value, quad.object)
+                statements.take(quad.subject, quad.predicate.value, quad.object, quad.graph_name)
     except SyntaxError as error:
         hint = "Mend the file, or name its syntax: ‹syntax=...›."
         raise stopped(path, f"is not readable RDF: {printable(error.msg)}", error.lineno, hint) from None
@@ -132,6 +133,10 @@ class _NotTooDeep:
                 raise stopped(self._path, long if self._rest else deep, None, "Check the file's format.")
 
 
+_Found = tuple[int, list[Any], float, str | None]
+"""Where a statement stands, its parts, its confidence and its source."""
+
+
 @dataclass
 class _Reified:
     """A statement that something can be said about, and where it was first mentioned."""
@@ -157,9 +162,10 @@ class _Statements:
         self._confidences: dict[Any, tuple[int, float]] = {}
         self._sources: dict[Any, str] = {}
         self._names: dict[Any, str] = {}
-        self._plain: dict[tuple[Any, str, Any], int] = {}
+        self._plain: dict[tuple[Any, str, Any, Any], int] = {}
+        self._graphs: set[Any] = set()
 
-    def take(self, subject: Any, predicate: str, target: Any) -> None:
+    def take(self, subject: Any, predicate: str, target: Any, graph: Any) -> None:
         self.count += 1
         if predicate == f"{RDF}reifies" and isinstance(target, self._triple):
             self._reify(subject, [target.subject, target.predicate.value, target.object])
@@ -178,14 +184,15 @@ class _Statements:
             if self._sources.setdefault(subject, source) != source:
                 self._complain("is a second source of one statement", self.count, target, subject)
         else:
-            self._plain.setdefault((subject, predicate, target), self.count)
+            self._plain.setdefault((subject, predicate, target, graph), self.count)
+            self._graphs.add(graph)
 
     def parsed(self, default: float | None) -> Parsed:
         facts = self._facts(default)
         self.found.checked = self.count
         facts.sort(key=lambda fact: fact[0])
         places = np.array([fact[0] for fact in facts], np.int64)
-        about = sum(subject in self._reified for subject, predicate, _ in self._plain if predicate != f"{RDF}type")
+        about = sum(self._is_about(*each) for each in self._plain if each[1] != f"{RDF}type")
         sources = [fact[3] for fact in facts]
         return Parsed(
             head=[self._name(fact[1][0]) for fact in facts],
@@ -199,9 +206,9 @@ class _Statements:
             skipped={_ABOUT: about} if about else {},
         )
 
-    def _facts(self, default: float | None) -> list[tuple[int, list[Any], float, str | None]]:
-        facts = []
-        said = set()
+    def _facts(self, default: float | None) -> list[_Found]:
+        facts: list[_Found] = []
+        said: set[Any] = set()
         for subject, reified in self._reified.items():
             if any(part is None for part in reified.parts) or not isinstance(reified.parts[1], str):
                 self._complain("lacks a subject, predicate or object", reified.at, subject)
@@ -215,16 +222,32 @@ class _Statements:
             else:
                 facts.append((reified.at, reified.parts, confidence, self._sources.get(subject)))
         for subject, (at, _) in self._confidences.items():
-            if subject not in self._reified:
+            if subject not in self._reified and subject not in self._graphs:
                 self._complain("gives a confidence to what is no statement", at, subject)
-        for (subject, predicate, target), at in self._plain.items():
-            if subject in self._reified or (subject, predicate, target) in said:
+        return facts + self._plain_facts(said, default)
+
+    def _plain_facts(self, said: set[Any], default: float | None) -> list[_Found]:
+        """Return statements that nothing is said about but by their graph; those without a confidence once for all."""
+        facts: list[_Found] = []
+        without: set[tuple[Any, str, Any]] = set()
+        for (subject, predicate, target, graph), at in self._plain.items():
+            parts = (subject, predicate, target)
+            if self._is_about(subject, predicate, target, graph) or parts in said or graph in self._faulty:
                 continue
-            if default is None:
-                self._complain("has no confidence", at, self._shown([subject, predicate, target]))
-            else:
-                facts.append((at, [subject, predicate, target], default, None))
+            if graph in self._confidences:
+                facts.append((at, [*parts], self._confidences[graph][1], self._sources.get(graph)))
+            elif parts not in without:
+                without.add(parts)
+                if default is None:
+                    self._complain("has no confidence", at, self._shown([*parts]))
+                else:
+                    facts.append((at, [*parts], default, None))
         return facts
+
+    def _is_about(self, subject: Any, _predicate: str, _target: Any, graph: Any) -> bool:
+        """Return whether something is said of a statement, or of a graph with a confidence, elsewhere than in it."""
+        of_graph = subject in self._graphs and subject in self._confidences and graph != subject
+        return subject in self._reified or of_graph
 
     def _reify(self, subject: Any, parts: list[Any]) -> None:
         reified = self._reified.setdefault(subject, _Reified(self.count, parts))
