@@ -40,8 +40,12 @@ def texts(prefix: str, numbers: np.ndarray) -> pa.Array:
 
 
 def lines(table: pa.Table, path: Path, *, delimiter: str = "\t", header: bool = True) -> Path:
-    options = pa_csv.WriteOptions(include_header=header, delimiter=delimiter, quoting_style="none")
-    pa_csv.write_csv(table, path, options)
+    """Write a table without any quotation marks, packed if its name says so."""
+    options = pa_csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="none")
+    with pa.output_stream(str(path), compression="detect") as sink:
+        if header:
+            sink.write((delimiter.join(table.column_names) + "\n").encode())
+        pa_csv.write_csv(table, sink, options)
     return path
 
 
@@ -78,13 +82,16 @@ def make_kgx_lines(folder: Path, rows: int) -> Path:
 
 def make_mitab(folder: Path, rows: int) -> Path:
     head, tail, score = edges(rows)
-    columns: list[pa.Array] = [constant("-", rows)] * 42
-    columns[0], columns[1] = texts("uniprotkb:P", head), texts("uniprotkb:P", tail)
-    columns[11] = constant('psi-mi:"MI:0915"(physical association)', rows)
-    columns[12] = constant('psi-mi:"MI:0469"(IntAct)', rows)
-    columns[14] = pa.array([f"author score:x|intact-miscore:{each / 1000}" for each in range(1000)]).take(pa.array(score))
-    names = ["#ID(s) interactor A", *(f"column {at}" for at in range(1, 42))]
-    return lines(pa.table(columns, names=names), folder / "intact.txt")
+    between = "\t".join(["-"] * 9)
+    kind, source = 'psi-mi:"MI:0915"(physical association)', 'psi-mi:"MI:0469"(IntAct)'
+    after = "\t".join(["-"] * 27)
+    path = folder / "intact.txt"
+    with path.open("w") as file:
+        file.write("\t".join(["#ID(s) interactor A", *(f"column {at}" for at in range(1, 42))]) + "\n")
+        for a, b, c in zip(head.tolist(), tail.tolist(), score.tolist(), strict=True):
+            values = f"author score:x|intact-miscore:{c / 1000}"
+            file.write(f"uniprotkb:P{a:05}\tuniprotkb:P{b:05}\t{between}\t{kind}\t{source}\t-\t{values}\t{after}\n")
+    return path
 
 
 def make_sssom(folder: Path, rows: int) -> Path:
@@ -187,31 +194,22 @@ def organism(rows: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "9606.protein.links.v12.0.txt.gz"
         draw = np.random.default_rng(0)
-        pairs = np.unique(draw.integers(0, PROTEINS**2, rows * 6 // 10))
-        low, high = pairs // PROTEINS, pairs % PROTEINS
-        kept = np.flatnonzero(low < high)
-        kept = kept[: rows // 2] if len(kept) >= rows // 2 else kept
-        low, high = low[kept], high[kept]
-        while len(low) < rows // 2:
-            more = draw.integers(0, PROTEINS**2, rows)
-            keys = np.unique(np.concatenate([low * PROTEINS + high, more]))
-            a, b = keys // PROTEINS, keys % PROTEINS
-            chosen = draw.permutation(np.flatnonzero(a < b))[: rows // 2]
-            low, high = a[chosen], b[chosen]
+        keys = np.unique(draw.integers(0, PROTEINS**2, 3 * rows // 2))
+        keys = draw.permutation(keys[keys // PROTEINS < keys % PROTEINS])[: rows // 2]
+        low, high = keys // PROTEINS, keys % PROTEINS
         score = draw.integers(150, 1000, len(low))
         order = np.lexsort((np.concatenate([high, low]), np.concatenate([low, high])))
         head, tail = np.concatenate([low, high])[order], np.concatenate([high, low])[order]
         names = pa.array([f"9606.ENSP{number:011}" for number in range(PROTEINS)])
         columns = [names.take(pa.array(head)), names.take(pa.array(tail)), pa.array(np.tile(score, 2)[order])]
         table = pa.table(columns, names=["protein1", "protein2", "combined_score"])
-        options = pa_csv.WriteOptions(delimiter=" ", quoting_style="none")
-        with pa.output_stream(str(path), compression="gzip") as sink:
-            pa_csv.write_csv(table, sink, options)
+        lines(table, path, delimiter=" ")
         with gzip.open(Path(folder) / "9606.protein.info.v12.0.txt.gz", "wt") as info:
             info.write("#string_protein_id\tpreferred_name\tprotein_size\tannotation\n")
             info.writelines(f"{name}\tGENE{at}\t100\tA protein.\n" for at, name in enumerate(names.to_pylist()))
-        del table, columns, head, tail, low, high, pairs, order, score
-        print(f"{path.name}: {2 * (rows // 2):,} rows, {path.stat().st_size / 1e6:,.0f} MB packed", flush=True)
+        count = len(table)
+        del table, columns, head, tail, low, high, keys, order, score
+        print(f"{path.name}: {count:,} rows, {path.stat().st_size / 1e6:,.0f} MB packed", flush=True)
         for what, call in (
             ("ukge", f"read({str(path)!r})"),
             ("ukge, min_confidence=0.7", f"read({str(path)!r}, min_confidence=0.7)"),
