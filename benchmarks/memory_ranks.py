@@ -12,12 +12,12 @@ import sys
 from collections import defaultdict
 
 import numpy as np
-import numpy.typing as npt
 
 from ukge.evaluation.evaluate import prepare
 from ukge.evaluation.ranking import ndcg
 from ukge.evaluation.tasks import RankingTask
 from ukge.graph.catalogue import open_dataset
+from ukge.graph.queries import AnyIds, Numbers
 from ukge.graph.uncertain import UncertainGraph
 
 NOISE = 1e-5
@@ -38,7 +38,7 @@ class Memory:
         self.known = {asked: {e: float(np.mean(c)) for e, c in found.items()} for asked, found in told.items()}
         self.rng = np.random.default_rng(0)
 
-    def tail_scores(self, head: npt.NDArray[np.int64], relation: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+    def tail_scores(self, head: AnyIds, relation: AnyIds) -> Numbers:
         """Return the confidences of all entities as tails, with noise where they are known."""
         scores = np.zeros((len(head), self.n_entities), dtype=np.float32)
         for row, asked in enumerate(zip(head.tolist(), relation.tolist(), strict=True)):
@@ -46,7 +46,7 @@ class Memory:
                 scores[row, entity] = confidence + NOISE * (1.0 + self.rng.random())
         return scores
 
-    def head_scores(self, relation: npt.NDArray[np.int64], tail: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+    def head_scores(self, relation: AnyIds, tail: AnyIds) -> Numbers:
         """Nobody asks for heads here."""
         raise NotImplementedError
 
