@@ -318,6 +318,11 @@ def _legend(axes: Any, found: Neighbourhood) -> None:
     for place, confidence in enumerate(STEPS):
         x = start + 0.62 * place + 0.25
         axes.text(x, bottom + 0.5, f"{confidence:g}", ha="center", va="bottom", fontsize=7.2, color=SOFT)
+    if found.across:
+        left = axes.get_xlim()[0] + EDGE
+        axes.plot([left, left + 0.5], [bottom + 0.21] * 2, color=PALE, linewidth=1.1)
+        said = "facts of the graph between neighbours"
+        axes.text(left + 0.6, bottom + 0.21, said, ha="left", va="center", fontsize=NOTE, color=SOFT)
     axes.text(start - 0.14, bottom + 0.5, "confidence", ha="right", va="bottom", fontsize=7.2, color=SOFT)
 
 
