@@ -60,8 +60,9 @@ def find_copies(voices: Voices) -> tuple[Copy, ...]:
         both = says[:, one] & says[:, other]
         alike = _alike(confidence[both, one], confidence[both, other])
         beyond = _beyond_agreement(says, spoken, heard[:, original], (int(copier), int(original)))
-        if (alike > ALIKE and beyond > LITTLE) or beyond > MUCH:
-            found.append(Copy(int(copier), int(original), float(shared[one, other] / size[copier]), alike))
+        share = float(shared[one, other] / size[copier])
+        if (alike > ALIKE and beyond > LITTLE) or (beyond > MUCH and share > MUCH):
+            found.append(Copy(int(copier), int(original), share, alike))
     return tuple(sorted(found, key=lambda copy: (copy.copier, -copy.share, copy.original)))
 
 

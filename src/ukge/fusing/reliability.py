@@ -15,13 +15,19 @@ from ukge.graph.claims import Claims
 
 COVERAGE = 0.9
 
+WORTH = 0.25
+"""Facts' worth that a fused fact counts for in an interval: the fused confidences of a source's facts err together.
+
+So chosen, 92 % of the intervals on synthetic claims (seeds 0 to 2) hold the truth; counted whole, 80 % do.
+"""
+
 
 @dataclass(frozen=True)
 class Reliability:
     """Of the facts that a source claims a share `holds`, as fused; it says `says` on average.
 
-    `low` and `high` bound it as a Beta distribution of so many facts does: how sure the fused confidences themselves
-    are is not in it. `copies` names the sources that it repeats, with the share of its facts that it has from each.
+    `low` and `high` bound it as a Beta distribution of a quarter as many facts does.
+    `copies` names the sources that it repeats, with the share of its facts that it has from each.
     """
 
     name: str
@@ -54,7 +60,7 @@ def reliabilities(
         rows = voices.voice == number
         chance = confidence[voices.fact[rows]]
         true, false = float(chance.sum()), float((1.0 - chance).sum())
-        low, high = betaincinv(true + 0.5, false + 0.5, [(1.0 - COVERAGE) / 2, (1.0 + COVERAGE) / 2])
+        low, high = betaincinv(WORTH * true + 0.5, WORTH * false + 0.5, [(1.0 - COVERAGE) / 2, (1.0 + COVERAGE) / 2])
         told, says = int(voices.count[rows].sum()), float(np.mean(voices.confidence[rows]))
         found.append(
             Reliability(
