@@ -16,7 +16,7 @@ from ukge.graph.catalogue import open_dataset
 from ukge.graph.normalise import as_scale
 from ukge.graph.readers import read, read_with_report
 from ukge.graph.readers.mitab import values_of
-from ukge.graph.uncertain import Fact
+from ukge.graph.uncertain import Fact, UncertainGraph
 from ukge.graph.writers import write
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -165,6 +165,20 @@ def test_sssom_s_mappings_and_labels() -> None:
     ]
     assert report.skipped == {"mappings that are said not to hold": 1, "no number in confidence": 1}
     assert graph.nodes.labels(["HP:0000023"]) == ["Inguinal hernia"]
+
+
+def test_sssom_is_written_and_comes_back(tmp_path: Path) -> None:
+    read_in = read(SAMPLES / "hp_mp.sssom.tsv")
+    facts = [*read_in, Fact("HP:1", "skos:closeMatch", "MP:2", 0.1 + 0.2)]
+    graph = UncertainGraph.from_facts(facts).with_nodes(read_in.nodes)
+    write(graph, tmp_path / "maps.sssom.tsv", format="sssom")
+    back, report = read_with_report(tmp_path / "maps.sssom.tsv")
+    assert (report.format, list(back), report.skipped) == ("sssom", facts, {})
+    assert back.nodes.labels(["HP:0000023"]) == ["Inguinal hernia"]
+    with pytest.raises(DataError, match=r"1 names cannot be written[\s\S]*is no CURIE \(found 'a cat'\)"):
+        write(UncertainGraph.from_facts([("a cat", "r:r", "x:y", 0.5)]), tmp_path / "no.tsv", format="sssom")
+    with pytest.raises(DataError, match="is no justification"):
+        write(UncertainGraph.from_facts([("a:b", "r:r", "x:y", 0.5, "web")]), tmp_path / "no.tsv", format="sssom")
 
 
 def open_targets(folder: Path) -> Path:

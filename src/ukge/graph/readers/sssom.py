@@ -23,6 +23,7 @@ from ukge.graph.readers.diagnosis import records
 from ukge.graph.readers.layout import ColumnMap
 from ukge.graph.readers.parsed import Parsed, Request
 from ukge.graph.readers.text_tables import Header, Slot, TextTable, column_of, made_facts, read_text_table
+from ukge.graph.writers.sssom import UNSPECIFIED
 
 _NEEDED = ("subject_id", "predicate_id", "object_id")
 JUSTIFICATION = "mapping_justification"
@@ -57,7 +58,8 @@ def read_sssom(
     table = read_text_table(path, request, header, wanted)
     names = dict(zip(("head", "relation", "tail"), (table.columns[name] for name in _NEEDED), strict=True))
     if JUSTIFICATION in table.columns:
-        names["source"] = table.columns[JUSTIFICATION]
+        why = table.columns[JUSTIFICATION]
+        names["source"] = pc.if_else(pc.equal(why, UNSPECIFIED), "", why)
     out = {}
     if _MODIFIER in table.columns:
         negated = pc.equal(pc.utf8_lower(pc.utf8_trim_whitespace(table.columns[_MODIFIER])), "not")

@@ -13,7 +13,16 @@ from ukge.graph.files import atomic_sink, extension_of
 from ukge.graph.formats import Format, check_options, format_of_path, writers
 from ukge.graph.nodes import Nodes
 from ukge.graph.uncertain import UncertainGraph
-from ukge.graph.writers import cx2, graphml, kgx, lines, rdf, sif, tables  # noqa: F401  (each registers its formats)
+from ukge.graph.writers import (  # noqa: F401  (each registers its formats)
+    cx2,
+    graphml,
+    kgx,
+    lines,
+    rdf,
+    sif,
+    sssom,
+    tables,
+)
 from ukge.graph.writers.network import Network
 
 __all__ = ["Format", "network_format", "write", "write_network", "writers"]
