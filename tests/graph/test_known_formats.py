@@ -175,6 +175,8 @@ def test_sssom_is_written_and_comes_back(tmp_path: Path) -> None:
     back, report = read_with_report(tmp_path / "maps.sssom.tsv")
     assert (report.format, list(back), report.skipped) == ("sssom", facts, {})
     assert back.nodes.labels(["HP:0000023"]) == ["Inguinal hernia"]
+    prefixes = '#curie_map:\n#  HP: "https://bioregistry.io/HP:"\n#  MP: "https://bioregistry.io/MP:"\nsubject_id'
+    assert prefixes in (tmp_path / "maps.sssom.tsv").read_text()
     with pytest.raises(DataError, match=r"1 names cannot be written[\s\S]*is no CURIE \(found 'a cat'\)"):
         write(UncertainGraph.from_facts([("a cat", "r:r", "x:y", 0.5)]), tmp_path / "no.tsv", format="sssom")
     with pytest.raises(DataError, match="is no justification"):

@@ -49,7 +49,7 @@ def write_sssom(graph: UncertainGraph, sink: pa.NativeFile, path: Path) -> None:
     both = pa.concat_arrays(list(columns.values()))
     prefixes = pc.unique(pc.list_element(pc.split_pattern(both, ":", max_splits=1), 0)).to_pylist()
     unknown = sorted(set(prefixes) - set(_BUILT_IN))
-    told = "".join(f"#  {prefix}: {_RESOLVER}{prefix}:\n" for prefix in unknown)
+    told = "".join(f'#  {prefix}: "{_RESOLVER}{prefix}:"\n' for prefix in unknown)
     sink.write(f"#curie_map:\n{told}".encode() if told else b"")
     sink.write(("\t".join(_COLUMNS) + "\n").encode())
     row = 0
