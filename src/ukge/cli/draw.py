@@ -37,7 +37,7 @@ def draw(
 ) -> None:
     """Draw an entity amid its neighbours: facts of the graph, and predicted ones dashed.
 
-    Lines are wider and darker the more confident the facts are. It needs matplotlib: pip install 'ukge[report]'.
+    Lines are wider and darker the more confident the facts are. It needs matplotlib, which the extra report installs.
     """
     from ukge.asking.neighbourhood import neighbourhood
     from ukge.storage.files import write_atomically
