@@ -73,9 +73,11 @@ test-browser: install
 test-readme: install
 	UKGE_README=1 $(BIN)/pytest tests/readme
 
-# A kill, and a full disk, at every file operation of every command that works for long; needs a C compiler, on Linux.
+# A kill, and a full disk, at every file operation of every command that works for long, and a hundred additions with kills at
+# random moments; needs a C compiler, on Linux.
 kills: install
 	$(BIN)/python tests/kills/harness.py
+	PYTHONPATH=. $(BIN)/python tests/kills/additions.py
 
 # Whole training steps of every scorer, compiled: minutes. The tests compile two, and of the others what differs.
 kernels: install

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ukge.graph.uncertain import Fact, UncertainGraph
     from ukge.graph.writers import write
     from ukge.learning.estimator import UKGE
-    from ukge.pipeline import fit
+    from ukge.pipeline import add, fit, refresh, undo
     from ukge.settings.config import Config
 
 _HOME = {
@@ -50,13 +50,16 @@ _HOME = {
     "UkgeError": "ukge.errors",
     "UkgeWarning": "ukge.errors",
     "UncertainGraph": "ukge.graph.uncertain",
+    "add": "ukge.pipeline",
     "audit": "ukge.graph.audit",
     "fit": "ukge.pipeline",
     "fuse": "ukge.fusing",
     "open_dataset": "ukge.graph.catalogue",
     "read": "ukge.graph.readers",
     "save_dataset": "ukge.graph.catalogue",
+    "refresh": "ukge.pipeline",
     "split": "ukge.graph.split",
+    "undo": "ukge.pipeline",
     "write": "ukge.graph.writers",
 }
 
@@ -78,13 +81,16 @@ __all__ = [
     "UkgeWarning",
     "UncertainGraph",
     "__version__",
+    "add",
     "audit",
     "fit",
     "fuse",
     "open_dataset",
     "read",
+    "refresh",
     "save_dataset",
     "split",
+    "undo",
     "write",
 ]
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any, Literal, Self, TypedDict, TypeVar, Unpack
 from urllib.parse import quote
+from uuid import uuid4
 
 import httpx
 from pydantic import BaseModel
@@ -116,6 +117,22 @@ class Client:
         asked = {"relation": list(relations), "k": k, "min_confidence": min_confidence, "type": type}
         types = {"head_type": head_type, "tail_type": tail_type}
         return self._get(schema.CompleteResponse, "/v1/complete", **asked, **types)
+
+    def add(
+        self,
+        facts: Iterable[Sequence[Any]],
+        *,
+        source: str = "HTTP",
+        id: str | None = None,  # noqa: A002 — the word of the API
+    ) -> schema.AdditionResponse:
+        """Take (head, relation, tail, confidence) facts into the run that is served, all of them or none.
+
+        The service needs a key for it. Sent again, as after a lost connection, they are taken in once: under `id`, or a
+        name that is drawn here.
+        """
+        rows = [{"head": f[0], "relation": f[1], "tail": f[2], "confidence": float(f[3])} for f in facts]
+        body = {"facts": rows, "source": source, "id": id or uuid4().hex}
+        return self._ask(schema.AdditionResponse, "POST", "/v1/facts", json=body)
 
     def entities(self, search: str = "", limit: int = 20, *, fuzzy: bool = True) -> list[schema.EntityMatch]:
         """Return the entities that fit what was typed."""

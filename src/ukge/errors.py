@@ -133,6 +133,10 @@ class RunError(UkgeError):
     """A run directory that is missing, damaged, or of another graph."""
 
 
+class InUseError(RunError):
+    """A directory that somebody else writes just now."""
+
+
 class UkgeWarning(UserWarning):
     """Something the user asked for came out other than asked; the message says how and why, in Python's words."""
 

@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 from tests.evidence.conftest import asked as asked_of
 
-from ukge.errors import DataError
 from ukge.evidence import Evidence
 from ukge.evidence.backbones import Backbone
-from ukge.evidence.fold_in import fold_in, lessons_of, widened
+from ukge.evidence.fold_in import fold_in
+from ukge.evidence.new_rows import Free, Sizes, lessons_of, widened, with_room
+from ukge.evidence.paths import PathRules
 from ukge.graph.dataset import Dataset
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
+from ukge.logic.weights import Prior
 from ukge.models.tables import Parameters
 
 
@@ -33,13 +35,20 @@ def _world(scorer: str, link: str, n: int = 40, dim: int = 4) -> tuple[Backbone,
     return Backbone("old", scorer, link, Parameters(entity[:-1], relation, weights)), facts
 
 
+def _widened(old: Backbone, facts: UncertainGraph, ridge: float) -> Backbone:
+    """Fit the names of some facts that a model does not have yet, without links taken to be false."""
+    free = Free.of(facts, Sizes(len(old.parameters.entity), len(old.parameters.relation)))
+    room = with_room(old, free.trained, Sizes(facts.n_entities, facts.n_relations))
+    return widened(room, lessons_of(facts, free, 0, 0), free, ridge)
+
+
 @pytest.mark.parametrize(
     ("scorer", "link"),
     [("distmult", "rectifier"), ("distmult", "logistic"), ("complex", "logistic"), ("transe", "logistic")],
 )
 def test_a_new_vector_fits_its_facts(scorer: str, link: str) -> None:
     old, facts = _world(scorer, link)
-    found = widened(old, lessons_of(facts, 39, 0, 0), 40, 1e-4)
+    found = _widened(old, facts, 1e-4)
     np.testing.assert_array_equal(found.parameters.entity[:39], old.parameters.entity)
     ids = facts.head, facts.relation, facts.tail
     fitted = found.model.confidence(*ids)
@@ -63,8 +72,9 @@ def test_a_new_entity_of_a_model_for_ranking_stands_where_its_facts_say(scorer: 
     facts = UncertainGraph.from_ids(head, kind, tail, np.full(12, 0.9), names, kinds)
     weights = whole.parameters
     old = replace(whole, parameters=Parameters(weights.entity[:new], weights.relation, weights.link))
-    lessons = lessons_of(facts, new, 4, 0)
-    found = widened(old, lessons, n, 0.1)
+    free = Free.of(facts, Sizes(new, 3))
+    room, lessons = with_room(old, free.trained, Sizes(n, 3)), lessons_of(facts, free, 4, 0)
+    found = widened(room, lessons, free, 0.1)
     np.testing.assert_array_equal(found.parameters.entity[:new], old.parameters.entity)
 
     def place(backbone: Backbone, asked: np.ndarray) -> float:
@@ -73,7 +83,7 @@ def test_a_new_entity_of_a_model_for_ranking_stands_where_its_facts_say(scorer: 
             np.mean([np.sum(row > row[each][:, None], axis=1) for row, each in zip(scores, asked, strict=True)])
         )
 
-    as_confidences = widened(replace(old, learns_confidence=True), lessons, n, 0.1)
+    as_confidences = widened(replace(room, learns_confidence=True), lessons, free, 0.1)
     for asked in (answers[:, ::2], answers[:, 1::2]):
         assert place(found, asked) < 20  # at random: 39.5
         assert place(found, asked) < place(as_confidences, asked)
@@ -93,7 +103,7 @@ def _ranking_world(scorer: str) -> tuple[Backbone, Vocabulary, Vocabulary]:
 
 def test_the_ridge_solution_is_the_least_squares_one() -> None:
     old, facts = _world("distmult", "rectifier")
-    found = widened(old, lessons_of(facts, 39, 0, 0), 40, 1e-9).parameters.entity[39]
+    found = _widened(old, facts, 1e-9).parameters.entity[39]
     entity, relation, (weight, bias) = old.parameters.entity, old.parameters.relation, old.parameters.link
     queries = (entity[facts.tail] * relation[facts.relation]).astype(np.float64)
     target = (facts.confidence - bias) / weight
@@ -103,7 +113,7 @@ def test_the_ridge_solution_is_the_least_squares_one() -> None:
 
 def test_false_links_weigh_as_much_as_the_facts() -> None:
     _, facts = _world("distmult", "rectifier")
-    lessons = lessons_of(facts, 39, 4, 0)
+    lessons = lessons_of(facts, Free.of(facts, Sizes(39, 3)), 4, 0)
     assert len(lessons.head) == 5 * len(facts)
     assert (lessons.head == 39).all()
     assert lessons.weight[60:].sum() == pytest.approx(60)
@@ -157,6 +167,37 @@ def test_nothing_new_is_nothing_done(evidence: Evidence, dataset: Dataset) -> No
     np.testing.assert_allclose(same.predict(dataset.val), evidence.predict(dataset.val))
 
 
-def test_a_new_relation_is_refused(evidence: Evidence, dataset: Dataset) -> None:
-    with pytest.raises(DataError, match="new relations cannot be folded in: never seen"):
-        fold_in(evidence, [(dataset.entities[0], "never seen", dataset.entities[1], 0.5)])
+@pytest.mark.parametrize(
+    ("scorer", "link"), [("distmult", "rectifier"), ("complex", "logistic"), ("transe", "logistic")]
+)
+def test_a_new_relation_and_a_new_entity_learn_together(scorer: str, link: str) -> None:
+    """Of a world whose last relation and last entity nobody has seen, the vectors of all others stay."""
+    whole, facts = _world(scorer, link)
+    weights = whole.parameters
+    old = replace(whole, parameters=Parameters(weights.entity, weights.relation[:2], weights.link))
+    found = _widened(old, facts, 1e-4).parameters
+    np.testing.assert_array_equal(found.entity[:39], weights.entity)
+    np.testing.assert_array_equal(found.relation[:2], weights.relation[:2])
+    ids = facts.head, facts.relation, facts.tail
+    fitted = replace(whole, parameters=found).model.confidence(*ids)
+    blind = with_room(old, Sizes(39, 2), Sizes(40, 3)).model.confidence(*ids)
+    assert np.mean((fitted - facts.confidence) ** 2) < 0.2 * np.mean((blind - facts.confidence) ** 2)
+
+
+def test_rules_keep_their_meaning_among_more_relations() -> None:
+    """Of five relations become seven: r stays r, and the inverse step 5 + p becomes 7 + p."""
+    keys = np.array([(0 * 10 + 1) * 10 + 7, (3 * 10 + 9) * 10 + 4], dtype=np.int64)
+    rules = PathRules(keys, np.ones(2), np.ones(2), Prior(0.5, 1.0), 0.7)
+    assert rules.among(5, 7).key.tolist() == [(0 * 14 + 1) * 14 + 9, (3 * 14 + 11) * 14 + 4]
+
+
+def test_a_new_relation_is_known_and_judged(evidence: Evidence, dataset: Dataset) -> None:
+    one, two = dataset.entities[0], dataset.entities[1]
+    rows = dataset.val[:40]
+    folded = fold_in(evidence, [(one, "never seen", two, 0.5), ("nobody", "never seen", two, 0.8)])
+    assert "never seen" in folded.relations
+    assert folded.columns([(one, "never seen", two)], count_itself=True)["twin_confidence"] == pytest.approx([0.5])
+    assert 0.0 <= folded.predict([("nobody", "never seen", one)])[0] <= 1.0
+    for name in ("relation", "rule_best", "rules", "implied_confidence"):
+        np.testing.assert_array_equal(evidence.columns(rows)[name], folded.columns(rows)[name], err_msg=name)
+    assert asked_of(folded).rank("nobody", "never seen", k=2)

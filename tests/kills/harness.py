@@ -39,6 +39,9 @@ EVIDENCE = ["evidence", "fit", "{here}/run", "--trees", "3"]
 TUNED = ["--dim", "4", "--epochs", "2", "--every", "1", "--engine", "torch", "--threads", "1", "--rules", "none"]
 TUNE = ["tune", "{given}/data", "--out", "{here}/study", *TUNED, "--batch-size", "64", "--trials", "2", "--quiet"]
 PREPARE = ["data", "prepare", "{given}/parquet", "{here}/prepared", "--val", "0.1", "--test", "0.1"]
+ADD = ["add", "{here}/run", "{given}/new.tsv"]
+UNDO = ["undo", "{here}/run", "--all"]
+REFRESH = ["refresh", "{here}/run", "--quiet"]
 FUSE = ["fuse", "{given}/judged", "{given}/candidates.tsv", "--out", "{here}/fused.tsv"]
 
 
@@ -54,6 +57,8 @@ class Command:
     """how a run is gone on with, if there is one"""
     still: Sequence[str] = ()
     """a question that must be answered after the kill, before the command is given again"""
+    over: str = ""
+    """what a command says that is given again although it had done its work"""
 
 
 def begun(here: Path) -> bool:
@@ -84,6 +89,26 @@ def of_evidence(here: Path) -> object:
     return of_run(here), digests(here / "run" / "evidence", "*")
 
 
+def of_added(here: Path) -> object:
+    """Return the run, which must be as it was, and what stands added: whole, or not at all."""
+    from ukge.asking import Predictor
+    from ukge.runs.directory import Run
+
+    run = Run.open(here / "run")
+    opened = Predictor.open(run.path)
+    said = opened.judge(*opened.known.all()[:3]).confidence.tolist()
+    standing = () if run.added is None else tuple((each.facts, each.entities) for each in run.added.additions)
+    sums = {} if run.added is None else digests(run.path / "added", "*")
+    sums.pop("journal.jsonl", None)  # it has times
+    sums.pop("sums.safetensors", None)  # and this its checksum
+    return of_evidence(here), list(map(list, opened.names)), sorted(opened.dataset.train), said, standing, sums
+
+
+def of_refreshed(here: Path) -> object:
+    """Return what two refreshes have in common."""
+    return of_added(here), (here / "run" / "added").exists()
+
+
 def of_study(here: Path) -> object:
     """Return what the trials that ended found, and the settings that are told to be the best."""
     from optuna.storages import JournalStorage
@@ -109,8 +134,10 @@ def of_prepared(here: Path) -> object:
     return sorted(dataset.entities), {part: sorted(graph) for part, graph in dataset.parts.items()}
 
 
-GIVEN = {"old": [*TRAIN, "--seed", "7"], "run": TRAIN, "judged": EVIDENCE, "prepared": PREPARE}
+GIVEN = {"old": [*TRAIN, "--seed", "7"], "run": TRAIN, "judged": EVIDENCE, "added": ADD, "prepared": PREPARE}
 """What commands are given to work on, and how it is made."""
+FROM = {"judged": "run", "added": "judged"}
+"""What it is made from."""
 RESUME = ["train", "--resume", "{here}/run", "--quiet"]
 RANK = ["predict", "{here}/run", "{given}/candidates.tsv", "--out", "{here}/asked.tsv"]
 COMMANDS: dict[str, Command] = {
@@ -122,6 +149,9 @@ COMMANDS: dict[str, Command] = {
     "tune": Command(TUNE, of_study),
     "data prepare": Command(PREPARE, of_prepared),
     "data prepare --force": Command([*PREPARE, "--force"], of_prepared, {"prepared": "prepared"}),
+    "add": Command(ADD, of_added, {"run": "judged"}, still=RANK),
+    "undo": Command(UNDO, of_added, {"run": "added"}, still=RANK, over="nothing is added to"),
+    "refresh": Command(REFRESH, of_refreshed, {"run": "added"}, still=RANK, over="nothing is added to"),
     "fuse --out": Command(FUSE, lambda here: digests(here, "fused.tsv")),
 }
 
@@ -206,6 +236,7 @@ class Harness:
         from ukge.graph.catalogue import save_dataset
         from ukge.graph.split import split
         from ukge.graph.synthetic import generate
+        from ukge.graph.uncertain import UncertainGraph
         from ukge.graph.writers import write
 
         graph = generate(n_entities=150, n_facts=800, seed=1).graph
@@ -213,6 +244,9 @@ class Harness:
         (self.given / "parquet").mkdir()
         write(graph, self.given / "parquet" / "facts.parquet")
         write(graph[:20], self.given / "candidates.tsv")
+        first = graph[0]
+        new = [("a new one", first.relation, first.tail, 0.9), (first.head, "a new relation", "another", 0.4)]
+        write(UncertainGraph.from_facts([*new, (first.head, first.relation, first.tail, 0.11)]), self.given / "new.tsv")
 
     def _need(self, given: str) -> Path:
         """Return what is given to a command, made by commands when it is first needed."""
@@ -221,8 +255,8 @@ class Harness:
             here, words = self.place / "making", GIVEN[given]
             shutil.rmtree(here, ignore_errors=True)
             here.mkdir()
-            if given == "judged":
-                shutil.copytree(self._need("run"), here / "run")
+            if given in FROM:
+                shutil.copytree(self._need(FROM[given]), here / "run")
             ended = self.server.run(self._words(words, here), here)
             if ended.code != 0:
                 raise RuntimeError(f"{words}: {ended.said}")
@@ -303,7 +337,8 @@ class Harness:
             (here / "asked.tsv").unlink()
         words = command.resume if command.resume and (here / "run").exists() else command.words
         again = self.server.run(self._words(words, here), here)
-        if again.code != 0:
+        done = bool(command.over) and again.code == MISTAKE and command.over in again.said
+        if again.code != 0 and not done:
             return Fault(name, kind, at, f"dead end: {again.said[-800:]}")
         found = command.result(here)
         if found != expected:

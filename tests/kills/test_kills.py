@@ -14,6 +14,9 @@ POINTS = {
     "train --force": ((KILLED, 0.6),),
     "data prepare": ((KILLED, 0.7),),
     "evidence fit": ((KILLED, 0.7),),
+    "add": ((KILLED, 0.3), (KILLED, 0.97), (FULL, 0.6)),
+    "undo": ((KILLED, 0.5),),
+    "refresh": ((KILLED, 0.8),),
 }
 """Where in a command's operations what happens to it."""
 

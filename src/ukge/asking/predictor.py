@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -24,13 +24,17 @@ from ukge.graph.queries import AnyIds, Floats, Side
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids, Vocabulary
 from ukge.progress.steps import Tell
+from ukge.runs.additions import OWN, Added
 from ukge.runs.directory import Run
+from ukge.runs.journal import Addition
 from ukge.runs.learnt import Learnt
 
 if TYPE_CHECKING:
+    from ukge.asking.adding import How
     from ukge.asking.answer_set import AnswerSet
     from ukge.evaluation.answer_sets import AnswerSets, Within
     from ukge.evaluation.distribution import Outcomes
+    from ukge.evidence.backbones import Backbone
     from ukge.evidence.doubt import Doubt
     from ukge.evidence.explain import Explanation
     from ukge.evidence.features import Features
@@ -53,6 +57,9 @@ class Predictor:
         self._dataset = dataset
         self._learnt = learnt
         self.evidence = evidence
+        self._opened: Callable[[], Self] | None = None
+        self.path: Path | None = None
+        """the run directory that it was opened from"""
 
     @classmethod
     def open(
@@ -72,6 +79,20 @@ class Predictor:
         kinds of the false ones among them; if nothing is said, evidence takes them to be the mixture it was fitted to.
         """
         place = Path(path)
+        opened = cls._of(place, data, copied, prior, negatives)
+        opened.path = place
+        opened._opened = lambda: cls.open(path, data, copied=copied, prior=prior, negatives=negatives)
+        return opened
+
+    @classmethod
+    def _of(
+        cls,
+        place: Path,
+        data: str | Path | None,
+        copied: bool,
+        prior: float | None,
+        negatives: str | Mapping[str, float] | None,
+    ) -> Self:
         if has_evidence(place) or not (place / "manifest.json").is_file():
             evidence = Evidence.load(place, copied=copied)
             if prior is not None:
@@ -91,6 +112,64 @@ class Predictor:
         """Return the same for links such as these, asked about together; see `Evidence.adapted_to`."""
         evidence = self.fitted.adapted_to(facts, prior=prior, negatives=negatives)
         return type(self)(self._dataset, evidence=evidence)
+
+    def add(self, facts: Any, **how: Unpack[How]) -> Addition:
+        """Take facts into the run, with new entities and relations, and return what was new; `undo` takes it back.
+
+        `facts` are given as `ukge.read` and `UKGE.fit` take them, with confidences; a fault in them is an error, and
+        then nothing is added. A fact that is known with another confidence is replaced; one that is known as given is
+        left out. Where nothing is new, nothing is added, and the number is 0. Nothing is trained: `ukge.refresh` does
+        that. `how` may hold `source`, `who`, `reading` (what `read` is told about a file or a frame), and `id`: the
+        same facts under the same id are added once, however often they are given.
+        """
+        from ukge.asking.adding import add  # noqa: PLC0415 — most who ask add nothing
+
+        return add(self, facts, how)
+
+    def undo(self, steps: int | None = 1, *, who: str | None = None) -> list[Addition]:
+        """Undo the last additions to the run, or with None all of them, and return them, the last one first.
+
+        The run answers as it did before them.
+        """
+        from ukge.asking.adding import undo  # noqa: PLC0415
+
+        return undo(self, steps, who)
+
+    @property
+    def place(self) -> Path:
+        """The run directory that it was opened from; an error for one in memory."""
+        if self.path is None:
+            raise RunError(
+                "facts are added to a run in a directory, and this one is in memory",
+                hint="Save it first, then open it: Predictor.open(path).",
+            )
+        return self.path
+
+    def open_again(self) -> None:
+        """Become what the run directory holds now."""
+        if self._opened is not None:
+            fresh = self._opened()
+            vars(self).clear()
+            vars(self).update(vars(fresh))
+
+    @property
+    def added(self) -> Added | None:
+        """What was added to the run since its training; None if nothing was."""
+        if self.evidence is not None:
+            return self.evidence.added
+        data = None if self._learnt is None else self._learnt.data
+        return data.added if isinstance(data, Run) else None
+
+    @property
+    def models(self) -> dict[str, Backbone]:
+        """Every model of the run, by the name under which rows that are added for it are kept."""
+        from ukge.evidence.backbones import Backbone  # noqa: PLC0415 — it takes time to load
+
+        found = {} if self.evidence is None else self.evidence.models
+        if OWN not in found:
+            learnt = self._learnt or Learnt.load(Run.open(self.place))
+            found[OWN] = Backbone.of(learnt, OWN)
+        return found
 
     @cached_property
     def dataset(self) -> Dataset:

@@ -30,6 +30,9 @@ COMMANDS = {
     "tune": ("tune", LEARN),
     "rules": ("rules", LEARN),
     "evidence": ("evidence", LEARN),
+    "add": ("additions", LEARN),
+    "undo": ("additions", LEARN),
+    "refresh": ("additions", LEARN),
     "predict": ("predict", ASK),
     "rank": ("ask", ASK),
     "explain": ("ask", ASK),
@@ -52,7 +55,7 @@ WITH_KNOBS = ("reproduce", "train", "tune")
 
 READS: dict[str, dict[str, Any]] = {
     **{name: {} for name in ("fit", "train", "tune")},
-    **{name: {"without": ("nodes",)} for name in ("audit", "predict", "fuse", "calibrate")},
+    **{name: {"without": ("nodes",)} for name in ("add", "audit", "predict", "fuse", "calibrate")},
     "complete": {
         "without": ("nodes", "min_confidence"),
         "relation": "exclude-relation",

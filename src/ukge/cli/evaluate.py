@@ -70,6 +70,7 @@ def evaluate(
     if query and report is None:
         raise ConfigError("‹query› chooses a table of the report", hint="Say where the report goes with ‹report=DIR›.")
     opened = open_run(run, data)
+    _tell_of_additions(opened)
     asked = []
     if report is not None:  # what cannot be drawn or asked is told before the work, not after it
         from ukge.evaluation.case_study import parse_query
@@ -127,6 +128,7 @@ def compare(
     groups: dict[tuple[str, str], list[OpenedRun]] = {}
     for path in dict.fromkeys(each.resolve() for each in runs):
         opened = open_run(path, data)
+        _tell_of_additions(opened)
         groups.setdefault(opened.data_key, []).append(opened)
     found: list[Comparison] = []
     for group in groups.values():
@@ -150,6 +152,14 @@ def compare(
             out().print(differences(each.contrasts))
     if out_file is not None:
         note(f"wrote {out_file}")
+
+
+def _tell_of_additions(opened: OpenedRun) -> None:
+    """Say that a run knows facts which its training has not seen."""
+    added = opened.run.added
+    if added is not None:
+        count = f"{len(added.facts):,} facts were" if len(added.facts) != 1 else "1 fact was"
+        note(f"{count} added to {opened.name} since its training: they are known, and held out no more if they were")
 
 
 def _compared(

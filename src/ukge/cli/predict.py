@@ -51,7 +51,8 @@ def predict(
     negatives: Negatives = None,
     reasons: Reasons = True,
     new_facts: Annotated[
-        Path | None, typer.Option("--with", help="Facts to take in first, new entities too.", metavar="FACTS")
+        Path | None,
+        typer.Option("--with", help="Facts to take in first, new entities and relations too.", metavar="FACTS"),
     ] = None,
     as_json: AsJson = False,
     *,

@@ -23,6 +23,7 @@ from ukge.models.model import Model
 from ukge.models.scorers import scorers
 from ukge.models.tables import Parameters
 from ukge.runs.directory import Run
+from ukge.runs.journal import refuse_if_added
 from ukge.runs.learnt import Learnt
 
 AGREEMENT = (
@@ -108,6 +109,7 @@ def backbones_of(models: Models, dataset: Dataset) -> tuple[Backbone, ...]:
     found: list[Backbone] = []
     for each in models if isinstance(models, Sequence) and not isinstance(models, str) else [models]:
         if isinstance(each, (str, Path)):
+            refuse_if_added(Path(each))
             learnt, label = Learnt.load(Run.open(each)), _label(Path(each).resolve())
         else:
             learnt, label = each.learnt, each.model

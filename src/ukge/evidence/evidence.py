@@ -28,12 +28,13 @@ from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Ids, Vocabulary
 from ukge.html.card import Table, card
 from ukge.progress.steps import Tell
+from ukge.runs.additions import Added
 from ukge.runs.directory import EVIDENCE
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ukge.evidence.backbones import Models
+    from ukge.evidence.backbones import Backbone, Models
     from ukge.evidence.explain import Explanation
     from ukge.evidence.false_links import FalseLinks
     from ukge.evidence.kinds import KindErrors
@@ -169,6 +170,16 @@ class Evidence:
         from ukge.evidence.regressor import fit_strong_classifier  # noqa: PLC0415
 
         return fit_strong_classifier(self, examples_of(self._parts, dataset or self.dataset), tau)
+
+    @property
+    def added(self) -> Added | None:
+        """What was added to its run since the training; None if nothing was."""
+        return self._parts.added
+
+    @property
+    def models(self) -> dict[str, Backbone]:
+        """The models that it was fitted over, by the names under which rows that are added for them are kept."""
+        return dict(zip(self._parts.models, self.features.backbones, strict=True))
 
     @property
     def entities(self) -> Vocabulary:
@@ -385,9 +396,12 @@ class Evidence:
         errors = Table(("error on unseen facts", ""), list(self.unseen_errors().items()))
         return card(repr(self), [confidence_figure(self.known, f"known facts: {len(self.known):,}")], errors)
 
-    def save(self, path: str | Path) -> None:
-        """Write it into a run that learnt from the same facts, which it then refers to, or into a new directory."""
-        save_evidence(Path(path), self._parts)
+    def save(self, path: str | Path, *, held: bool = False) -> None:
+        """Write it into a run that learnt from the same facts, which it then refers to, or into a new directory.
+
+        `held` says that nobody else can write there: a run in the making.
+        """
+        save_evidence(Path(path), self._parts, held=held)
 
     @classmethod
     def load(cls, path: str | Path, *, copied: bool = False) -> Self:

@@ -156,3 +156,23 @@ class Features:
             beliefs[:, number] = backbone.belief(asked.head, asked.relation, asked.tail)
         if self.backbones:
             agreement_columns(self.index, self.backbones[0], asked, part(len(AGREEMENT)))
+
+
+def over_more(
+    index: FactIndex,
+    tables: Tables,
+    rules: PathRules,
+    backbones: tuple[Backbone, ...],
+    category: npt.NDArray[np.float32],
+    expectation: Trees | None,
+    values: KnownValues | None,
+) -> Features:
+    """Return what is read from an index with more names than the rules and categories were made for.
+
+    Of a relation that trees have never seen they know what they know of the rarest: those share a category.
+    """
+    more = index.n_relations - len(category)
+    if more:
+        rules = rules.among(len(category), index.n_relations)
+        category = np.append(category, np.full(more, MOST_CATEGORIES - 1, dtype=np.float32))
+    return Features(index, tables, rules, backbones, category, expectation, values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -88,6 +88,13 @@ class PathRules:
         """How far to trust each rule's conclusions (see `ukge.logic.weights`)."""
         prior = self.prior
         return (self.shown + prior.strength * prior.mean) / (self.implied + prior.strength)
+
+    def among(self, before: int, now: int) -> PathRules:
+        """Return the same rules where there were `before` relations and are `now`, the new ones at the end."""
+        rest, second = np.divmod(self.key, 2 * before)
+        relation, first = np.divmod(rest, 2 * before)
+        first, second = (step + (now - before) * (step >= before) for step in (first, second))
+        return replace(self, key=(relation * 2 * now + first) * 2 * now + second)
 
     def table(self, n_relations: int) -> npt.NDArray[np.int32]:
         """Return the place of the rule of every (r, p, p'), −1 where there is none; empty if that were too large."""

@@ -9,6 +9,7 @@ Facts, names and the run's weights are those of the run that it is in; evidence 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from itertools import chain
@@ -23,12 +24,13 @@ from ukge.errors import RunError, UkgeError
 from ukge.evaluation.answer_sets import AnswerSets
 from ukge.evidence.backbones import Backbone
 from ukge.evidence.bounds import Bounds
-from ukge.evidence.features import Features
+from ukge.evidence.features import Features, over_more
 from ukge.evidence.kinds import KindErrors
 from ukge.evidence.layout import AGAIN, Layout, arrays_of
 from ukge.evidence.ranking import CandidateRanker
 from ukge.evidence.regressor import ConfidenceRegressor
 from ukge.evidence.settings import EvidenceSettings
+from ukge.evidence.tables import Tables
 from ukge.graph.dataset import Dataset
 from ukge.graph.index import FactIndex
 from ukge.graph.uncertain import UncertainGraph
@@ -38,8 +40,10 @@ from ukge.models.links import links
 from ukge.models.scorers import scorers
 from ukge.models.scorers.base import dim_of
 from ukge.models.tables import Parameters
+from ukge.runs.additions import OWN, SUMS, Added
 from ukge.runs.directory import EVIDENCE, Run, expected_weights, read_names
 from ukge.runs.facts import FILES, TRAIN, KeptFacts, keep_facts
+from ukge.runs.journal import FOLDER, refuse_if_added
 from ukge.storage.arrays import Arrays, StoredArrays, checked, save_arrays
 from ukge.storage.files import DAMAGED, replacing_directory, sha256, write_atomically
 from ukge.storage.locks import alone
@@ -72,6 +76,10 @@ class Parts:
     kinds: Mapping[str, KindErrors] = field(default_factory=dict)
     """errors on unseen facts and links, by the kind of these"""
     answer_sets: AnswerSets | None = None
+    added: Added | None = None
+    """what was added to its run since the training"""
+    models: tuple[str, ...] = ()
+    """the names under which rows that are added for its models are kept, where it is that of a run"""
 
     @classmethod
     def of(cls, parts: Parts | StoredParts) -> Parts:
@@ -79,13 +87,13 @@ class Parts:
         return cls(**{each.name: getattr(parts, each.name) for each in fields(cls)})
 
 
-def save_evidence(path: Path, parts: Parts | StoredParts) -> None:
+def save_evidence(path: Path, parts: Parts | StoredParts, *, held: bool = False) -> None:
     """Write evidence into a run that learnt from the same facts, or, whole by itself, into a directory of its own.
 
-    What is there of older evidence is replaced.
+    What is there of older evidence is replaced. `held` says that nobody else can write there: a run in the making.
     """
     home, folder = _places(path, parts.features.index.graph)
-    with alone(home), replacing_directory(folder, over=True) as made:
+    with nullcontext() if held else alone(home), replacing_directory(folder, over=True) as made:
         _write(made if home == folder else home, made, parts)
 
 
@@ -133,6 +141,16 @@ def _write(home: Path, folder: Path, parts: Parts | StoredParts) -> None:
     save_arrays(folder / FILE, arrays, told)
 
 
+def save_sums(run: Path, tables: Tables, journal: str) -> None:
+    """Keep the sums over all facts of a run as they are with the journal of this checksum."""
+    save_arrays(run / FOLDER / SUMS, arrays_of(tables, "tables"), {"journal": journal})
+
+
+def _row_name(model: ModelNote) -> str:
+    """Return the name under which rows that were added for a model are kept."""
+    return OWN if model.weights == f"../{WEIGHTS}" else Path(model.weights).stem
+
+
 def _places(path: Path, graph: UncertainGraph) -> tuple[Path, Path]:
     """Return the directory that holds facts and names, and the one that evidence goes to."""
     run = path.parent if path.name == EVIDENCE else path
@@ -140,6 +158,7 @@ def _places(path: Path, graph: UncertainGraph) -> tuple[Path, Path]:
         if path.is_dir() and any(path.iterdir()) and not (path / FILE).is_file():
             raise RunError(f"{path} exists and holds no evidence", hint="Choose another directory, or remove this one.")
         return path, path
+    refuse_if_added(run)
     if Run(run).data.train != graph.fingerprint:
         raise RunError(
             f"{run} learnt from other facts than the evidence was gathered from",
@@ -210,7 +229,7 @@ def _first(error: ValidationError) -> str:
 class StoredParts:
     """Evidence in its directory: opened here, and each part read when it is first asked for, and checked then."""
 
-    def __init__(self, path: Path, *, copied: bool = False) -> None:
+    def __init__(self, path: Path, *, copied: bool = False, added: bool = True) -> None:
         if not (path / FILE).is_file():
             raise RunError(f"{path} holds no evidence: {FILE} is missing", hint="Make it: ukge evidence fit RUN")
         self._path, self._copied, self._arrays = path, copied, StoredArrays(path / FILE, copied=copied)
@@ -223,11 +242,16 @@ class StoredParts:
         self._told = Notes.of(path / FILE, self._arrays.notes)
         in_a_run = path.name == EVIDENCE and (path.parent / "manifest.json").is_file()
         self._home = path.parent if in_a_run else path
+        self.added = Run(self._home).added if in_a_run and added else None
         self.settings, self.notes, self.kinds = self._told.settings, self._told.notes, self._told.kinds
 
-    @cached_property
+    @property
     def names(self) -> tuple[Vocabulary, Vocabulary]:
-        """The entity and the relation names."""
+        """The entity and the relation names, those that were added to the run at the end."""
+        return self._trained_names if self.added is None else self.added.names
+
+    @cached_property
+    def _trained_names(self) -> tuple[Vocabulary, Vocabulary]:
         entities, relations = (
             read_names(self._checked(self._home / f"{name}.parquet"), kind) for name, kind in _KINDS.items()
         )
@@ -247,14 +271,15 @@ class StoredParts:
         for name in FILES:
             if name in self._told.digests:
                 self._checked(self._home / name)
-        return self.facts.dataset(self._told.data)
+        dataset = self.facts.dataset(self._told.data)
+        return dataset if self.added is None else self.added.dataset(dataset)
 
     @cached_property
     def features(self) -> Features:
         """What evidence is read from."""
         layout, told = self._layout, self._told
         self._checked(self._home / TRAIN)
-        graph = self.facts.needed("train")
+        graph = self.facts.needed("train") if self.added is None else self.dataset.train
         undirected = graph.undirected_relations if graph.undirected else None
         backbones = tuple(
             Backbone(each.name, each.scorer, each.link, self._weights(each), each.learns_confidence, undirected)
@@ -262,18 +287,38 @@ class StoredParts:
         )
         rules = layout.rules(Prior(*told.prior), told.strong)
         learnt = layout.expectation(), layout.values()
-        return Features(FactIndex(graph), layout.tables(), rules, backbones, layout.category(), *learnt)
+        index = FactIndex(graph)
+        if self.added is None:
+            return Features(index, layout.tables(), rules, backbones, layout.category(), *learnt)
+        tables = self._sums(index)
+        return over_more(index, tables, rules, backbones, layout.category(), *learnt)
+
+    def _sums(self, index: FactIndex) -> Tables:
+        """Return the sums over all facts, those that were added too: as they are kept, or made now."""
+        file = self._home / FOLDER / SUMS
+        if self.added is not None and file.is_file():
+            arrays = StoredArrays(file, copied=self._copied)
+            if arrays.notes.get("journal") == self.added.print:
+                sizes = index.n_entities, index.n_relations, len(self._told.models)
+                return Layout(file, arrays, self.settings, *sizes).tables()
+        return Tables.of(index)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names under which rows that are added for its models are kept."""
+        return tuple(map(_row_name, self._told.models))
 
     def _weights(self, model: ModelNote) -> Parameters:
         """Map a model's weights, and check that they fit its scorer and the names."""
         name = model.weights
         file = self._home / WEIGHTS if name == f"../{WEIGHTS}" else self._path / Path(name).name
         arrays, scorer = StoredArrays(self._checked(file, name), copied=self._copied), scorers.get(model.scorer)
-        entities, relations = self.names
+        entities, relations = self._trained_names
         width = next(iter(arrays["entity"].shape[1:]), 0) if "entity" in arrays else 0
         dim = dim_of(width, scorer.entity_width)
         expected = expected_weights(scorer, dim, len(entities), len(relations))
-        return Parameters.of(checked(file, arrays, expected, hint=AGAIN))
+        trained = Parameters.of(checked(file, arrays, expected, hint=AGAIN))
+        return trained if self.added is None else self.added.parameters(_row_name(model), trained)
 
     def _checked(self, file: Path, name: str | None = None) -> Path:
         if not file.is_file():
@@ -287,7 +332,7 @@ class StoredParts:
 
     @cached_property
     def _layout(self) -> Layout:
-        entities, relations = self.names
+        entities, relations = self._trained_names
         return Layout(
             self._path / FILE,
             self._arrays,

@@ -22,6 +22,7 @@ from ukge.learning.estimator_settings import EstimatorSettings
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.model import Model
 from ukge.runs.directory import Run, refuse_if_taken
+from ukge.runs.journal import refuse_if_added
 from ukge.runs.learnt import Callback, Learnt, Trained, still_learning
 from ukge.runs.manifest import DataNote
 from ukge.settings.config import Config
@@ -128,6 +129,7 @@ class UKGE(EstimatorSettings):
         from ukge.learning.trackers import on_request  # noqa: PLC0415
 
         Run(path).manifest()  # says if there is no run
+        refuse_if_added(Path(path))
         with alone(path):
             run = Run.open(path)
             settings = run.config

@@ -24,7 +24,7 @@ from ukge.models.links import links
 from ukge.models.losses import losses
 from ukge.models.model import init
 from ukge.models.scorers import scorers
-from ukge.models.tables import State
+from ukge.models.tables import Parameters, State
 from ukge.runs.directory import CHECKPOINT, Progress, Run
 from ukge.runs.learnt import Callback, EpochEvent, Trained, still_learning
 from ukge.settings.config import Config
@@ -94,7 +94,7 @@ def train(
     *,
     rules: GroundRules | None = None,
     run: Run | None = None,
-    resume: bool = False,
+    resume: bool | Parameters = False,
     callbacks: Iterable[Callback] = (),
     on_facts: Callable[[int], None] | None = None,
 ) -> Trained:
@@ -102,7 +102,7 @@ def train(
 
     Without validation facts all epochs are run, and the last one's weights are returned. With a `run`, every epoch is
     traced and checkpoints are written; with `resume`, training goes on from the last checkpoint and ends with the same
-    weights as a run that was never interrupted.
+    weights as a run that was never interrupted. If `resume` are weights, it begins with these, which it changes.
     """
     data = training_data(train_facts, config, rules)
     metric = metrics.get(config.stopping.metric)
@@ -115,11 +115,13 @@ def train(
     mapped = config.runtime.memory_map
     if mapped and (config.model.encodes or getattr(losses.get(config.objective.loss), "pseudo", None) is not None):
         raise ConfigError("‹memory_map› trains neither encoders nor students", hint="Leave out ‹memory_map›.")
-    restored = run.load_checkpoint(mapped=mapped) if run is not None and resume else None
+    restored = run.load_checkpoint(mapped=mapped) if run is not None and resume is True else None
     dim, table = config.model.dim, None
     if mapped:
         table = mapped_table(run, "entity", (data.n_entities, scorer.entity_width(dim)))
-    if restored is None:
+    if isinstance(resume, Parameters):
+        parameters, best, progress = resume, None, Progress()
+    elif restored is None:
         scale, seed = config.model.init_scale, config.runtime.seed
         parameters = init(scorer, data.n_entities, data.n_relations, dim, scale, seed, table)
         best, progress = None, Progress()

@@ -4,6 +4,30 @@ What belongs here decides which of them is asked for how long, and keeps how far
 nothing itself.
 """
 
-from ukge.pipeline.stages import Fitted, fit
+from __future__ import annotations
 
-__all__ = ["Fitted", "fit"]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ukge.pipeline.additions import add, undo
+    from ukge.pipeline.refreshing import Refreshed, refresh
+    from ukge.pipeline.stages import Fitted, fit
+
+_HOME = {
+    "Fitted": "ukge.pipeline.stages",
+    "Refreshed": "ukge.pipeline.refreshing",
+    "add": "ukge.pipeline.additions",
+    "fit": "ukge.pipeline.stages",
+    "refresh": "ukge.pipeline.refreshing",
+    "undo": "ukge.pipeline.additions",
+}
+
+__all__ = ["Fitted", "Refreshed", "add", "fit", "refresh", "undo"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its module: adding needs nothing of a search."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'ukge.pipeline' has no attribute '{name}'")
+    return getattr(import_module(_HOME[name]), name)

@@ -17,10 +17,11 @@ from pathlib import Path
 
 from ukge.evidence import Evidence
 from ukge.evidence.backbones import backbones_of
+from ukge.evidence.storage import StoredParts
 from ukge.evidence.tables import Tables
 from ukge.graph.dataset import Dataset
 from ukge.graph.index import FactIndex
-from ukge.runs.directory import Run
+from ukge.runs.directory import EVIDENCE, Run
 from ukge.settings.config import Config
 
 ENGINE = "duckdb"
@@ -44,7 +45,7 @@ def evidence_over_all(judged: Path, models: Sequence[Path], dataset: Dataset) ->
 
     The models stand in the order of those that the evidence was fitted over.
     """
-    fitted = Evidence.load(judged)
+    fitted = Evidence(StoredParts(judged / EVIDENCE, added=False))
     index, old = FactIndex(dataset.train), fitted.features
     backbones = tuple(
         replace(new, name=before.name) for new, before in zip(backbones_of(models, dataset), old.backbones, strict=True)

@@ -8,12 +8,14 @@ ground_rules.safetensors                 the ground rules it learns from, if any
 weights.safetensors                      the best epoch's weights
 checkpoint.safetensors                   the last epoch's weights and the optimiser, to resume from
 trace.jsonl                              one line per epoch
+added/                                   what was added since, see `additions`
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +28,9 @@ from ukge.graph.vocabulary import Vocabulary
 from ukge.logic.ground_rules import GroundRules
 from ukge.models.scorers import Scorer, scorers
 from ukge.models.tables import SHARED, Parameters, State
-from ukge.runs import facts, manifest
+from ukge.runs import additions, facts, manifest
+from ukge.runs.additions import OWN, Added
+from ukge.runs.journal import has_additions
 from ukge.runs.manifest import CONFIG, NAMES, RULES, TRACE, WEIGHTS, DataNote
 from ukge.settings.config import Config, read_config, to_toml
 from ukge.storage.arrays import Expected, StoredArrays, checked, load_arrays, map_arrays, save_arrays
@@ -143,6 +147,7 @@ class Run:
         """Open a run directory and check every file that it must have against its checksum."""
         run = cls(path)
         manifest.check_files(run.path, run.manifest())
+        _ = run.added
         return run
 
     def manifest(self) -> dict[str, Any]:
@@ -171,16 +176,25 @@ class Run:
         note = self.data
         return facts.KeptFacts(self.path, *self.vocabularies, note.undirected, note.inverses)
 
+    @cached_property
+    def added(self) -> Added | None:
+        """What was added since the training and stands, as it was when it was first asked for; None if nothing was."""
+        if not has_additions(self.path):
+            return None
+        weights = self.manifest()["files"].get(WEIGHTS, "")
+        return additions.read_added(self.path, self.trained_vocabularies, weights, self.data.undirected)
+
     def dataset(self, data: str | Path | None = None) -> Dataset:
         """Return the data set that the run keeps, or, of facts too large for that, the prepared directory it refers to.
 
-        `data` is where that directory is now.
+        What was added since the training is among the training facts. `data` is where the prepared directory is now.
         """
         note, kept = self.data, self.kept
         if kept is not None:
             if data is not None:
                 raise RunError(f"{self.path} keeps its facts", hint="Leave out ‹data›.")
-            return kept.dataset(note.name)
+            dataset = kept.dataset(note.name)
+            return dataset if self.added is None else self.added.dataset(dataset)
         place = Path(note.reference if data is None else data)
         if not is_prepared(place):
             raise RunError(f"the facts of {self.path} are not at {place}", hint="Say where they are now: ‹data=DIR›.")
@@ -199,7 +213,12 @@ class Run:
 
     @property
     def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
-        """The entity and relation names behind the ids."""
+        """The entity and relation names behind the ids: those of the training, then those that were added."""
+        return self.trained_vocabularies if self.added is None else self.added.names
+
+    @property
+    def trained_vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
+        """The names that the training saw."""
         entities, relations = (read_names(self.path / name, kind) for name, kind in NAMES.items())
         return entities, relations
 
@@ -220,14 +239,18 @@ class Run:
         save_arrays(self.path / WEIGHTS, parameters.as_dict(), notes)
 
     def load_weights(self, *, copied: bool = False) -> Parameters:
-        """Map the best weights from their file, or copy them, and check that they fit the run's settings and names."""
+        """Map the best weights from their file, or copy them, and check that they fit the run's settings and names.
+
+        Names that were added since have rows of their own.
+        """
         file = self.path / WEIGHTS
-        return Parameters.of(checked(file, StoredArrays(file, copied=copied), self._tables()))
+        trained = Parameters.of(checked(file, StoredArrays(file, copied=copied), self._tables()))
+        return trained if self.added is None else self.added.parameters(OWN, trained)
 
     def _tables(self) -> dict[str, Expected]:
         """Return what weights must be that fit the run's settings and names."""
         settings = self.config.model
-        entities, relations = self.vocabularies
+        entities, relations = self.trained_vocabularies
         return expected_weights(scorers.get(settings.scorer), settings.dim, len(entities), len(relations))
 
     def save_checkpoint(

@@ -236,15 +236,19 @@ class Learnt:
         with alone(path):
             run = Run.create(path, trained.config, note, dataset, None, model=model, overwrite=overwrite)
             try:
-                result = trained.result()
-                run.save_weights(trained.parameters, {name: result[name] for name in ("metric", "best", "best_epoch")})
-                run.truncate_trace(0)
-                for line in self.trace:
-                    run.append_trace(line)
-                run.update(status=FINISHED, result=result)
+                self.write(run)
                 run.publish()
             finally:
                 run.discard()
+
+    def write(self, run: Run, **more: Any) -> None:
+        """Write what was learnt into a run in the making, with more entries for its manifest."""
+        result = self.trained.result()
+        run.save_weights(self.trained.parameters, {name: result[name] for name in ("metric", "best", "best_epoch")})
+        run.truncate_trace(0)
+        for line in self.trace:
+            run.append_trace(line)
+        run.update(status=FINISHED, result=result, **more)
 
     @classmethod
     def load(cls, run: Run, *, copied: bool = False) -> Learnt:
@@ -291,8 +295,9 @@ class OpenedRun:
     @property
     def data_key(self) -> tuple[str, str]:
         """What two runs must share to stand in one table: the training facts and the test facts."""
-        note = self.run.data
-        return (note.train, note.test) if note.train else (note.reference, "")
+        note, added = self.run.data, self.run.added
+        since = "" if added is None else f"+{added.print}"
+        return (note.train + since, note.test) if note.train else (note.reference, "")
 
 
 def open_run(path: str | Path, data: str | Path | None = None) -> OpenedRun:

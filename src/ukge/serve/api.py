@@ -79,6 +79,19 @@ def ask(service: Service) -> APIRouter:
     return routes
 
 
+def write(service: Service) -> APIRouter:
+    """Return the routes that change what is known."""
+    routes = APIRouter(prefix="/v1", tags=["write"])
+
+    @routes.post("/facts", summary="Take facts in")
+    async def add(asked: schema.AddRequest, request: Request) -> schema.AdditionResponse:
+        """New entities and relations too. All of them are taken in or none; they are served a moment later."""
+        address = request.client.host if request.client else "unknown"
+        return await service.add(asked, f"HTTP {address}")
+
+    return routes
+
+
 def browse(service: Service) -> APIRouter:
     """Return the routes of questions about the graph."""
     routes = APIRouter(prefix="/v1", tags=["browse"])
@@ -157,7 +170,9 @@ def status(service: Service) -> APIRouter:
 
 def listed(service: Service) -> list[tuple[str, str, str]]:
     """Return the method, the path and the summary of every route."""
-    found = [each for router in (ask, browse, status) for each in router(service).routes if isinstance(each, APIRoute)]
+    found = [
+        each for router in (ask, browse, write, status) for each in router(service).routes if isinstance(each, APIRoute)
+    ]
     return [(", ".join(sorted(each.methods or ())), each.path_format, each.summary or "") for each in found]
 
 
@@ -200,7 +215,7 @@ def create_api(service: Service) -> FastAPI:
         responses=documented,
         separate_input_output_schemas=False,
     )
-    for router in (ask, browse, status):
+    for router in (ask, browse, write, status):
         app.include_router(router(service))
     _handle_errors(app, service)
     app.openapi = _document(app.openapi, service)  # type: ignore[method-assign]
@@ -237,6 +252,9 @@ def _with_examples(document: dict[str, Any], snapshot: Snapshot, limits: Limits)
                 _bounded(parameter, values, path, limits)
     request = document["components"]["schemas"]["ConfidenceRequest"]
     request["properties"]["facts"]["maxItems"] = limits.facts
+    adding = document["components"]["schemas"]["AddRequest"]
+    adding["properties"]["facts"]["maxItems"] = limits.facts
+    adding["example"] = {"facts": [{"head": head, "relation": relation, "tail": tail, "confidence": 0.9}]}
     request["example"] = {"facts": [{"head": head, "relation": relation, "tail": tail}], "coverage": 0.9}
 
 

@@ -61,6 +61,41 @@ class ConfidenceRequest(BaseModel):
     coverage: Coverage = COVERAGE
 
 
+class NewFact(FactName):
+    """A fact to take in."""
+
+    confidence: Annotated[float, Field(ge=0, le=1)]
+
+
+class AddRequest(BaseModel):
+    """Facts to take in."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    facts: list[NewFact] = Field(min_length=1)
+    id: str | None = Field(
+        None,
+        min_length=1,
+        max_length=200,
+        description="A name for the addition: the same facts under the same name are taken in once, however often "
+        "they are sent.",
+    )
+    source: str = Field("HTTP", max_length=1_000, description="Where the facts are from.")
+
+
+class AdditionResponse(BaseModel):
+    """What was new in facts that were taken in."""
+
+    number: int = Field(description="The number of the addition; 0 if nothing was new, and nothing was added.")
+    facts: int = Field(description="Facts that were not known.")
+    updated: int = Field(description="Facts that were known with another confidence, which the new one replaces.")
+    repeated: int = Field(description="Facts that were known as they were given.")
+    held_out: int = Field(description="Facts, among those updated, that judged the run until now.")
+    entities: int = Field(description="New entities.")
+    relations: int = Field(description="New relations.")
+    refresh: str | None = Field(None, description="Why the run should be refreshed by now.")
+
+
 class RankQuery(BaseModel):
     """(head, relation, ?) or (?, relation, tail), and which answers are wanted."""
 
@@ -341,6 +376,8 @@ class InfoResponse(BaseModel):
     epochs: int | None
     metric: str | None
     best: float | None
+    added: int = Field(description="Facts, among those known, that were added since the training.")
+    addition: int | None = Field(description="The number of the last addition that is served.")
     version: str
     loaded: str = Field(description="When this run was loaded (UTC).")
     reloads: int

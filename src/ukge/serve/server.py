@@ -79,6 +79,7 @@ def front(service: Service, beside: Sequence[Beside], watch_seconds: float | Non
             finally:
                 if watch is not None:
                     watch.cancel()
+                service.live.close()
                 service.work.close()
 
     return Router(default=chosen, lifespan=alive)

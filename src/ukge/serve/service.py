@@ -16,13 +16,16 @@ import pyarrow.compute as pc
 
 from ukge._version import __version__
 from ukge.asking.complete import Completion, complete
+from ukge.asking.drift import refresh_due
 from ukge.asking.naming import Kind
 from ukge.asking.rank import Query, Ranking
+from ukge.errors import InUseError, RunError
 from ukge.evidence.explain import top_reasons
 from ukge.graph.fact import FactArrays
 from ukge.graph.nodes import TYPES
 from ukge.graph.queries import Places, Side
 from ukge.graph.vocabulary import Ids
+from ukge.pipeline import add
 from ukge.serve import schema
 from ukge.serve.names import Match, label
 from ukge.serve.problems import NotReadyError, Problem, invalid
@@ -34,6 +37,9 @@ from ukge.serve.work import Deadline, Lazy, Work
 T = TypeVar("T")
 
 NEAR_WHILE_WAITING = 16
+
+COUNTS = ("number", "facts", "updated", "repeated", "held_out", "entities", "relations")
+"""What is told of an addition."""
 
 PATIENCE = 0.5
 """Share of a request's time that it may wait for what is being prepared."""
@@ -47,6 +53,7 @@ class Service:
 
     def __init__(self, live: Live, work: Work, limits: Limits) -> None:
         self.live, self.work, self.limits = live, work, limits
+        self._adding = asyncio.Lock()
 
     @property
     def snapshot(self) -> Snapshot:
@@ -84,6 +91,26 @@ class Service:
         snapshot = self.snapshot
         ids = snapshot.ids(facts)
         return await self.do(lambda _: _predicted(snapshot, ids, coverage))
+
+    async def add(self, asked: schema.AddRequest, who: str) -> schema.AdditionResponse:
+        """Take facts into the run; they are served as soon as they are prepared, while requests go on."""
+        if len(asked.facts) > self.limits.facts:
+            raise invalid([("body.facts", f"at most {self.limits.facts:,} facts, not {len(asked.facts):,}")])
+        facts = [(each.head, each.relation, each.tail, each.confidence) for each in asked.facts]
+        path = self.live.path
+        async with self._adding:
+            try:
+                made = await self.do(lambda _: add(path, facts, source=asked.source, who=who, id=asked.id))
+            except InUseError:
+                detail = "The run is being written by somebody else. Ask again soon."
+                raise Problem(503, "busy", detail, headers={"retry-after": "1"}) from None
+            except RunError as error:
+                raise Problem(503, "not-taken-in", error.what, headers={"retry-after": "30"}) from None
+        if made.number:
+            self.live.renew_soon()
+        counts = {name: getattr(made, name) for name in COUNTS}
+        due = await self.do(lambda _: refresh_due(path))
+        return schema.AdditionResponse(**counts, refresh=due)
 
     async def rank(self, query: schema.RankQuery) -> schema.RankResponse:
         """Return the most confident answers to a query."""
@@ -269,7 +296,7 @@ class Service:
     def info(self) -> schema.InfoResponse:
         """Return what is served."""
         snapshot = self.snapshot
-        result = snapshot.manifest.get("result") or {}
+        result, added = snapshot.manifest.get("result") or {}, snapshot.predictor.added
         return schema.InfoResponse(
             run=snapshot.name,
             model=snapshot.manifest["model"],
@@ -284,6 +311,8 @@ class Service:
             epochs=result.get("epochs"),
             metric=result.get("metric"),
             best=result.get("best"),
+            added=0 if added is None else len(added.facts),
+            addition=None if added is None else added.additions[-1].number,
             version=__version__,
             loaded=self.live.loaded.isoformat(timespec="seconds"),
             reloads=self.live.reloads,

@@ -27,6 +27,7 @@ from ukge.graph.queries import Places, Side
 from ukge.graph.uncertain import UncertainGraph, concat
 from ukge.graph.vocabulary import Ids
 from ukge.runs.directory import Run
+from ukge.runs.journal import FOLDER, JOURNAL
 from ukge.runs.learnt import Learnt
 from ukge.serve import schema
 from ukge.serve.metrics import Metrics
@@ -142,13 +143,16 @@ class Snapshot:
 
         Unless `ahead`, the latter waits until it is asked for: most who ask of a service of their own never do.
         """
+        self._ready()
+        one_after_another(self.lazy if ahead else [self.reasons])
+
+    def _ready(self) -> None:
         self.entities.index  # noqa: B018 — built at first use
         _ = self.entity_names, self.relation_names, self.labels, self.kinds
         if len(self.known):
             # The first judgement loads libraries and compiles; no request shall wait for that.
             head, relation, tail, _ = self.known.all()
             self.predictor.judge(head[:1], relation[:1], tail[:1])
-        one_after_another(self.lazy if ahead else [self.reasons])
 
     @property
     def lazy(self) -> tuple[Lazy[Any], ...]:
@@ -161,6 +165,16 @@ class Snapshot:
         self.warm()
         for each in self.lazy:
             each.wait()
+
+    def follow(self, before: Snapshot) -> None:
+        """Prepare what answers need of the same run with other additions; what else was found before stays for now.
+
+        That are the rules, the audit, doubtful facts and the reliability figures: names keep their ids.
+        """
+        self.rulebook, self.audit = before.rulebook, before.audit
+        self.quality, self.doubts = before.quality, before.doubts
+        self._ready()
+        self.reasons.wait()
 
     def ids(self, facts: Sequence[tuple[str, str, str]]) -> tuple[Ids, Ids, Ids]:
         """Return the ids of facts; an unknown name is an `UnknownNameError`."""
@@ -255,7 +269,10 @@ log = logging.getLogger("ukge.serve")
 
 Signature = tuple[tuple[str, int, int, int], ...]
 
-WATCHED = ("manifest.json", "evidence/evidence.safetensors")
+WATCHED = ("manifest.json", "evidence/evidence.safetensors", f"{FOLDER}/{JOURNAL}")
+
+SETTLED = 60.0
+"""Seconds without another addition after which all that is found in the background is found anew."""
 
 
 class Live:
@@ -268,7 +285,13 @@ class Live:
         self._signature = signature(path)
         self.reloads = 0
         self._one_at_a_time = asyncio.Lock()
+        self._renewing: asyncio.Task[None] | None = None
         self._take(open_run(path))
+
+    @property
+    def path(self) -> Path:
+        """Where the run is."""
+        return self._path
 
     def _take(self, snapshot: Snapshot) -> None:
         self.current = snapshot
@@ -276,16 +299,39 @@ class Live:
         self.metrics.facts.set(len(snapshot.known))
         self.metrics.entities.set(len(snapshot.entities))
 
-    async def reload(self) -> bool:
+    def renew_soon(self) -> None:
+        """Serve what was added as soon as it is ready, while requests go on; when no more comes, find all anew."""
+        if self._renewing is not None:
+            self._renewing.cancel()
+        self._renewing = asyncio.create_task(self._renew())
+
+    async def _renew(self) -> None:
+        await asyncio.shield(asyncio.create_task(self.reload(whole=False)))
+        await asyncio.sleep(SETTLED)
+        self._renewing = None
+        await self.reload()
+
+    def close(self) -> None:
+        """Renew nothing more."""
+        if self._renewing is not None:
+            self._renewing.cancel()
+
+    async def reload(self, *, whole: bool = True) -> bool:
         """Open the run again and serve it once all of it is prepared; return whether it is served.
 
-        If it is refused, the one that is served stays.
+        If it is refused, the one that is served stays. If not `whole`, and nothing but additions changed, it is served
+        as soon as questions can be answered.
         """
         async with self._one_at_a_time:
-            self._signature = await asyncio.to_thread(signature, self._path)
+            before, self._signature = self._signature, await asyncio.to_thread(signature, self._path)
+            if not whole and before == self._signature:
+                return True
             try:
                 fresh = await asyncio.to_thread(self._open, self._path)
-                await asyncio.to_thread(fresh.prepare)
+                if not whole and _trained(before) == _trained(self._signature):
+                    await asyncio.to_thread(fresh.follow, self.current)
+                else:
+                    await asyncio.to_thread(fresh.prepare)
             except (UkgeError, OSError, ValueError) as error:
                 self.metrics.reloads.labels("refused").inc()
                 log.warning("the new run is refused, the old one is still served: %s", error)
@@ -303,8 +349,16 @@ class Live:
             await asyncio.sleep(every)
             now = await asyncio.to_thread(signature, self._path)
             if now == before and now != self._signature and now:
-                await self.reload()
+                if _trained(now) == _trained(self._signature):
+                    self.renew_soon()
+                else:
+                    await self.reload()
             before = now
+
+
+def _trained(told: Signature) -> Signature:
+    """Return what tells one training from the next, whatever was added since."""
+    return tuple(each for each in told if each[0] != WATCHED[-1])
 
 
 def signature(path: Path) -> Signature:

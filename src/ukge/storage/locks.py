@@ -17,7 +17,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from ukge.errors import RunError
+from ukge.errors import InUseError, RunError
 from ukge.storage.files import remove_leftovers, remove_leftovers_in, writing
 
 LOCK = ".lock"
@@ -42,7 +42,7 @@ def alone(
         try:
             lock.acquire(timeout=-1 if wait else 0)
         except Timeout:
-            raise RunError(f"{directory} is in use by {_holder(file)}", hint=hint) from None
+            raise InUseError(f"{directory} is in use by {_holder(file)}", hint=hint) from None
     try:
         if first:
             _note_holder(file)
