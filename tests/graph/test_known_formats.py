@@ -89,6 +89,11 @@ def test_kgx_without_confidences_says_what_can_be_done(tmp_path: Path) -> None:
     assert read(tmp_path / "edges.tsv", default_confidence=0.5)[0] == Fact("A:1", "biolink:r", "B:1", 0.5)
 
 
+def test_nodes_given_for_edges_are_told_so() -> None:
+    with pytest.raises(DataError, match=r"no column subject, predicate, object[\s\S]*These are nodes"):
+        read(SAMPLES / "rtx_nodes.tsv")
+
+
 def test_kgx_lines() -> None:
     graph, report = read_with_report(SAMPLES / "monarch_edges.jsonl")
     assert list(graph) == [

@@ -40,6 +40,8 @@ SOURCE = "primary_knowledge_source"
 _EDGE = ("subject", "predicate", "object")
 _TELLING = {SOURCE, "knowledge_level", "agent_type", "provided_by", "knowledge_source", *(slot.name for slot in SLOTS)}
 _LISTED = ", ".join(slot.name for slot in SLOTS)
+_EDGES_HINT = "Edges of KGX have subject, predicate and object."
+_NODES_HINT = "These are nodes: name the file of edges beside it, or give them with it, ‹nodes=FILE›."
 _HINT = "Every line of KGX has the columns that the first one names."
 
 
@@ -67,7 +69,7 @@ def read_kgx(
         missing = [name for name in _EDGE if name not in header]
         if missing:
             what = f"the header has no column {', '.join(missing)}"
-            raise DataError(what, source=str(path), hint="Edges of KGX have subject, predicate and object.")
+            raise DataError(what, source=str(path), hint=_NODES_HINT if "category" in header else _EDGES_HINT)
         chosen = column_of(columns, header, path)
         wanted = [name for name in header if name in (*_EDGE, SOURCE, chosen, *map(_name_of, _slots(header, chosen)))]
         table = read_text_table(path, request, Header(header, line, hint=_HINT), wanted)
@@ -87,10 +89,14 @@ def read_kgx(
 
 
 def is_kgx(opening: Opening) -> bool:
-    """Return whether a file begins like edges of KGX: subject, predicate, object, and a slot of Biolink's edges."""
+    """Return whether a file begins like edges of KGX: subject, predicate, object, and a slot of Biolink's edges.
+
+    Nodes begin otherwise, and are told apart when they are read.
+    """
     if opening.extension in (".tsv", ".tab", ".txt"):
         names = set(opening.cells())
-        return set(_EDGE) <= names and bool(names & _TELLING)
+        nodes = {"id", "category"} <= names and not names & {"subject", "head"}
+        return nodes or (set(_EDGE) <= names and bool(names & _TELLING))
     return opening.extension in (".jsonl", ".ndjson") and _is_json(opening)
 
 
