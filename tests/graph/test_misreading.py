@@ -48,6 +48,41 @@ def test_what_only_looks_like_a_decimal_comma_is_read(tmp_path: Path) -> None:
     assert read(path)[0][3:] == (0.0, "85")
 
 
+NEVER_CLOSED = {
+    "the next mark opens a name": ('"a,r,b,0.5\n"c",r,d,0.7\n', 1, "head"),
+    "the next mark is lines away": ('a,r,b,0.5\nx,r,"b,0.5\nc,r,d,0.7\ne,r,"f",0.7\n', 2, "tail"),
+    "it is in a column that is not read": (
+        'head,relation,tail,confidence,note\na,r,b,0.5,"so\nc,r,d,0.7,"yes"\n', 2, None,
+    ),
+    "lines end as on Windows": ('a,r,b,0.5\r\n"c,r,d,0.5\r\n"e",r,f,0.7\r\n', 2, "head"),
+    "the last line has no end": ('x,r,y,0.5\n"a,r,b,0.5\n"c",r,d,0.7', 2, "head"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize(("text", "line", "column"), NEVER_CLOSED.values(), ids=NEVER_CLOSED)
+def test_a_quotation_mark_that_is_never_closed_makes_no_fact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, line: int, column: str | None, large: bool
+) -> None:
+    if large:
+        monkeypatch.setattr("ukge.graph.readers.delimited.LARGE_BYTES", 1)
+    path = tmp_path / "f.csv"
+    path.write_bytes(text.encode())
+    with pytest.raises(DataError) as caught:
+        read(path)
+    first = caught.value.problems[0]
+    assert (first.what, first.line, first.column) == ("a quotation mark is never closed", line, column)
+    assert first.value == text.splitlines()[line - 1]
+    assert len(read(path, bad_rows=tmp_path / "bad.tsv")) == len(text.splitlines()) - 1 - text.startswith("head")
+
+
+def test_names_with_line_ends_in_quotation_marks_are_names(tmp_path: Path) -> None:
+    path = tmp_path / "f.csv"
+    path.write_bytes(b'a,r,"two\nlines",0.5\n\n"a ""b""\r\nc",r,"""\n""",0.7\n')
+    assert [fact[:3] for fact in read(path)] == [("a", "r", "two\nlines"), ('a "b"\r\nc', "r", '"\n"')]
+    assert read(path, bad_rows=tmp_path / "bad.tsv") == read(path)
+
+
 @pytest.mark.parametrize("number", ["0_1", "٠.٥", "1e", "0x1p-1", "True"])
 def test_numbers_are_the_same_in_all_formats(tmp_path: Path, number: str) -> None:
     for name, text in {

@@ -25,9 +25,9 @@ import pyarrow.csv
 
 from ukge.errors import ConfigError, DataError, Problem
 from ukge.graph.columns import NAME_HINT, Where, confidence_column, empty_names
-from ukge.graph.files import TooLongError, compression_of, open_lines
+from ukge.graph.files import TooLongError, compression_of, open_lines, open_text
 from ukge.graph.formats import Format, readers
-from ukge.graph.readers.diagnosis import diagnose, first_record, lines_of
+from ukge.graph.readers.diagnosis import QUOTE_HINT, diagnose, first_record, lines_of
 from ukge.graph.readers.layout import (
     BESIDES,
     COLUMNS_HINT,
@@ -42,6 +42,7 @@ from ukge.graph.readers.layout import (
     is_header,
 )
 from ukge.graph.readers.parsed import Parsed, Request, one_relation
+from ukge.graph.readers.quoting import CountedLines, swallows
 from ukge.graph.readers.sifting import sifted
 from ukge.graph.vocabulary import BlockEncoder, Vocabulary, unwritten
 
@@ -140,6 +141,7 @@ def parse_table(path: Path, layout: Layout) -> pa.Table:
     try:
         with _diagnosed(path, layout), _opened(path, layout) as stream:
             table = pyarrow.csv.read_csv(stream, **_parser(layout))
+            _refuse_swallowed(path, layout, stream, len(table))
             named = table.rename_columns([field.name for field in layout.fields])
             return _out_of_quotes(named, layout) if layout.numbers_in_quotes else named
     except _NumbersInQuotes:
@@ -159,6 +161,7 @@ def parse_blocks(path: Path, layout: Layout) -> Iterator[pa.RecordBatch]:
                 done += len(block)
                 named = block.rename_columns(names)
                 yield _out_of_quotes(named, layout) if layout.numbers_in_quotes else named
+            _refuse_swallowed(path, layout, stream, done)
     except _NumbersInQuotes:
         for block in parse_blocks(path, replace(layout, numbers_in_quotes=True)):
             skipped = min(done, len(block))
@@ -307,7 +310,18 @@ def _encode_blocks(path: Path, layout: Layout, one: str | None) -> Parsed:
 
 
 def _opened(path: Path, layout: Layout) -> Any:
-    return open_lines(path) if layout.left_out is None else layout.left_out.open(path)
+    if layout.left_out is not None:
+        return layout.left_out.open(path)
+    return CountedLines(path) if layout.quoted else open_lines(path)
+
+
+def _refuse_swallowed(path: Path, layout: Layout, stream: Any, rows: int) -> None:
+    """Look closely at records of several lines: the fast parse takes them for one whatever they hold."""
+    if isinstance(stream, CountedLines) and stream.more_than(rows + layout.header_lines):
+        with open_text(path, newline="") as text:
+            if not swallows(text, layout):
+                return
+        diagnose(path, layout)
 
 
 def _out_of_quotes(table: Any, layout: Layout) -> Any:
@@ -396,6 +410,8 @@ def _wrong_width(path: Path, line: int, cells: list[str], delimiter: str, wanted
         hint = f"The line looks {other}-separated: give ‹delimiter='{other}'›."
     if text.startswith("#"):
         hint = "A line that starts with # is no comment here; remove it."
+    if any("\n" in cell or "\r" in cell for cell in cells):
+        hint = QUOTE_HINT
     found = f"{len(cells)} column{'s' if len(cells) != 1 else ''} instead of {wanted.widths}"
     return DataError(
         f"line {line} is no fact", source=str(path), problems=[Problem(found, line, None, text)], hint=hint

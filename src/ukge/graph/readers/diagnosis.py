@@ -19,6 +19,8 @@ from ukge.graph.files import DAMAGED_HINT, LONGEST, TOO_LONG, TooLongError, dama
 from ukge.graph.findings import Findings
 from ukge.graph.readers.layout import COMMA_HINT, HEADER_HINT, Field, Layout, percent_hint
 from ukge.graph.readers.left_out import LeftOut
+from ukge.graph.readers.quoting import NEVER_CLOSED, quoted_records
+from ukge.graph.readers.quoting import Record as QuotedRecord
 
 Record = tuple[int, list[str]]
 
@@ -143,11 +145,45 @@ def diagnose(path: Path, layout: Layout) -> None:
     """Raise `DataError` with the first offenders and their count, if there are any."""
     found = Findings(str(path))
     checked = 0
-    for line, cells in data_records(path, layout, fine_lines(layout)):
-        checked += 1
-        if cells:
-            check_record(line, cells, layout, found)
+    if layout.quoted:
+        for record in quoted_lines(path, layout):
+            checked += record.cells != []
+            check_quoted(record, layout, found)
+    else:
+        for line, cells in data_records(path, layout, fine_lines(layout)):
+            checked += 1
+            if cells:
+                check_record(line, cells, layout, found)
     found.stop(checked)
+
+
+def quoted_lines(path: Path, layout: Layout, patience: int = 0) -> Iterator[QuotedRecord]:
+    """Yield the records after the header of a file with quoting, none of which swallows lines that are not its own."""
+    line = 0
+    try:
+        with open_text(path, newline="") as text:
+            for record in quoted_records((layout.left_out or LeftOut()).of(text), layout, patience):
+                line = record.last
+                if record.first > layout.header_lines:
+                    yield record
+    except OSError as error:
+        raise stopped(path, damaged(path, error), line or None, DAMAGED_HINT) from None
+    except TooLongError:
+        raise stopped(path, TOO_LONG, line + 1, QUOTE_HINT) from None
+
+
+def check_quoted(record: QuotedRecord, layout: Layout, found: Findings) -> None:
+    """Tell what is wrong with a record of a file with quoting."""
+    if record.cells:
+        check_record(record.first, record.cells, layout, found)
+    elif record.cells is None:
+        bare = record.text.rstrip("\r\n")
+        if not_utf8([bare]):
+            found.add("not UTF-8 text", record.first, None, raw_text([bare], ""), UTF8_HINT)
+            return
+        at = record.open_at(layout.delimiter)
+        column = next((field.label for field in layout.fields if field.position == at), None)
+        found.add(NEVER_CLOSED, record.first, column, bare, QUOTE_HINT)
 
 
 def data_records(path: Path, layout: Layout, fine: re.Pattern[str] | None = None) -> Iterator[Record]:
