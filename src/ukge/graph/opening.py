@@ -36,7 +36,7 @@ class Opening:
     @cached_property
     def text(self) -> str:
         """The first 64 KiB, if they are text."""
-        if self.path.is_dir():
+        if not self.path.is_file():  # a pipe that nobody writes to would be waited for
             return ""
         try:
             with open_arrow(self.path) as stream:
@@ -57,7 +57,7 @@ class Opening:
     @cached_property
     def columns(self) -> frozenset[str]:
         """The columns of a Parquet file; of anything else none."""
-        if self.first is None or self.first.suffix.lower() not in PARQUET:
+        if self.first is None or self.first.suffix.lower() not in PARQUET or not self.first.is_file():
             return frozenset()
         from pyarrow.parquet import read_schema  # noqa: PLC0415 — other files are looked at without it
 
