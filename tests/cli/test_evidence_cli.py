@@ -87,6 +87,8 @@ def test_complete_tells_of_the_entities_asked_for(home: Path, dataset: Dataset, 
     sure = answered("complete", home / "run", f"--{end}", names[0], "--min-confidence", "1")
     assert "--any-entity looks further" in sure.stderr
     assert sure.stdout.count("\n") == 1, "a line of column names and no facts"
+    shown = on_a_terminal("complete", home / "run", f"--{end}", names[0], "--min-confidence", "1")
+    assert shown == "", "a person is told so, and sees no line of column names"
 
 
 def test_doubt_lists_observed_facts(

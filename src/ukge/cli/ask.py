@@ -96,6 +96,8 @@ def rank(
     numbers = {name: [getattr(each, name) for each in answers] for name in ("confidence", "low", "high", "stored")}
     if all(each is None for each in numbers["low"]):
         del numbers["low"], numbers["high"]
+    if not answers:
+        note("no entity is left that could answer")
     table = labelled(_ranked(facts, numbers, why), nodes)
     given = nodes.labels([head or tail or ""])[0] or head or tail
     title, asked = (f"{given} — {relation} — ?", "tail") if tail is None else (f"? — {relation} — {given}", "head")

@@ -87,7 +87,8 @@ def deliver(
         print_json(list(plain_rows(table)))
     elif out_file is None:
         if to_a_person():
-            out().print(shown())
+            if len(table):  # column names over nothing tell a person nothing
+                out().print(shown())
         else:
             sys.stdout.write(table_text(table, spreadsheet_safe=safe))
 

@@ -87,7 +87,8 @@ def write_pieces(
                 sink.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
         else:
             delimiter = DELIMITER[extension]
-            sink.write((delimiter.join(schema.names) + "\n").encode())
+            named = table_text(schema.empty_table(), delimiter, str(path), spreadsheet_safe=spreadsheet_safe)
+            sink.write(named.encode())
             for piece in pieces:
                 text = table_text(
                     pa.Table.from_batches([piece]), delimiter, str(path), spreadsheet_safe=spreadsheet_safe, named=False
