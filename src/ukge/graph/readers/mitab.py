@@ -152,11 +152,11 @@ def _nodes(table: TextTable, heads: pa.Array, tails: pa.Array) -> Nodes:
     known: dict[str, tuple[str | None, list[str]]] = {}
     for names, *places in ((heads, _A, _ALT_A, _ALIAS_A), (tails, _B, _ALT_B, _ALIAS_B)):
         cells = [table.columns[each] for each in places]
-        distinct = (
-            pa.table([names, *cells], names=["name", "own", "other", "alias"])
-            .group_by("name")
-            .aggregate([("own", "list"), ("other", "list"), ("alias", "list")])
-        )
+        said = pa.table([names, *cells], names=["name", "own", "other", "alias"])
+        rows = said.group_by(said.column_names).aggregate(
+            []
+        )  # an interactor says the same of itself in most of its rows
+        distinct = rows.group_by("name").aggregate([("own", "list"), ("other", "list"), ("alias", "list")])
         for row in distinct.to_pylist():
             if row["name"] != "-" and row["name"] not in known:
                 own, other, alias = ("|".join(row[f"{each}_list"]) for each in ("own", "other", "alias"))
