@@ -335,7 +335,7 @@ def test_two_resumes_do_not_double_the_trace(unfinished: Path) -> None:
         second = subprocess.run(
             [sys.executable, "-c", code, str(unfinished)], capture_output=True, text=True, check=False
         )
-    assert "RunError" in second.stderr
+    assert "InUseError" in second.stderr
     assert "is in use by process" in second.stderr
     UKGE.resume(unfinished)
     assert [line["epoch"] for line in Run.open(unfinished).trace()] == [1, 2, 3]
