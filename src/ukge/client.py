@@ -9,7 +9,7 @@ with Client("http://127.0.0.1:8000") as graph:
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, Self, TypedDict, TypeVar, Unpack
 from urllib.parse import quote
@@ -19,6 +19,7 @@ import httpx
 from pydantic import BaseModel
 
 from ukge.errors import UkgeError
+from ukge.runs.labels import Word
 from ukge.serve import schema
 
 M = TypeVar("M", bound=BaseModel)
@@ -167,9 +168,40 @@ class Client:
         """Return one rule with examples."""
         return self._get(schema.RuleResponse, f"/v1/rules/{number}", limit=limit)
 
-    def doubtful(self, relation: str | None = None, limit: int = 50) -> list[schema.DoubtOut]:
-        """Return the observed facts whose stored confidence is contradicted most."""
-        return self._get(schema.DoubtfulResponse, "/v1/doubtful", relation=relation, limit=limit).facts
+    def doubtful(
+        self,
+        relation: str | None = None,
+        limit: int = 50,
+        *,
+        direction: Literal["any", "too-high", "too-low"] = "any",
+        source: str | None = None,
+    ) -> list[schema.DoubtOut]:
+        """Return the observed facts whose stored confidence is contradicted most, in any or in one direction."""
+        asked = {"relation": relation, "limit": limit, "direction": direction, "source": source}
+        return self._get(schema.DoubtfulResponse, "/v1/doubtful", **asked).facts
+
+    def likely_false(
+        self, relation: str | None = None, limit: int = 50, *, source: str | None = None
+    ) -> schema.LikelyFalseResponse:
+        """Return the observed facts that most likely do not hold, whatever confidence is stored with them."""
+        return self._get(schema.LikelyFalseResponse, "/v1/likely-false", relation=relation, limit=limit, source=source)
+
+    def doubt_by_source(self) -> list[schema.SourceDoubtOut]:
+        """Return what is doubtful about the facts of each source."""
+        return self._get(schema.DoubtBySourceResponse, "/v1/doubt-by-source").sources
+
+    def review(self, by: str = "", limit: int = 20) -> schema.ReviewResponse:
+        """Return the facts that a person should look at next."""
+        return self._get(schema.ReviewResponse, "/v1/review", by=by, limit=limit)
+
+    def label(self, by: str, words: Mapping[tuple[str, str, str], Word]) -> schema.LabelsKept:
+        """Say of facts whether they hold: "yes", "no", "unsure", or "withdrawn"; they are on the disk then."""
+        labels = [{"head": h, "relation": r, "tail": t, "word": word} for (h, r, t), word in words.items()]
+        return self._ask(schema.LabelsKept, "POST", "/v1/labels", json={"by": by, "labels": labels})
+
+    def labels(self, limit: int = 100, offset: int = 0) -> schema.LabelsResponse:
+        """Return the facts that people have decided."""
+        return self._get(schema.LabelsResponse, "/v1/labels", limit=limit, offset=offset)
 
     def reliability(self) -> schema.ReliabilityResponse:
         """Return whether confidences mean what they say."""

@@ -18,7 +18,7 @@ from ukge.graph.synthetic import generate
 from ukge.graph.uncertain import UncertainGraph
 from ukge.graph.vocabulary import Vocabulary
 
-EVERY_KIND = ["corruption", "degree", "mixture", "other-relation", "paper", "range", "uniform"]
+EVERY_KIND = ["corruption", "degree", "fitting", "mixture", "other-relation", "paper", "range", "uniform"]
 
 
 @pytest.fixture(scope="module")

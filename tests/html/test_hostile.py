@@ -178,9 +178,33 @@ def explorer(names: list[str]) -> Iterator[str]:
     yield markup("quality.html", curves=curves, found=audit(dataset(names)), **drawn)
 
 
+def reviewed(names: list[str]) -> Iterator[str]:
+    """The templates of the pages on which people doubt and review."""
+    from ukge.asking.review import ToReview
+    from ukge.graph.fact import Fact
+    from ukge.serve import schema
+    from ukge.serve.desk import Said
+    from ukge.serve.explorer.parts import markup
+
+    for name in names:
+        told = ToReview(name, name, name, 0.9, 0.5, name, (name, name))
+        shown_words = {"yes": (name, name)}
+        yield markup(
+            "review_fact.html", fact=told, rows=[Fact(name, name, name, 0.5, name)], word="yes", words=shown_words
+        )
+        reasons = [schema.ReasonOut(kind=name, sentence=name, contribution=0.1, facts=[], rule=name)]
+        yield markup("review_why.html", fact=told, reasons=reasons, kinds={})
+        yield markup("review_progress.html", by=name, said=Said(3, 2, 1), done=1, rounds=2, of=20)
+        yield markup("note.html", text=name)
+        false = schema.LikelyFalseOut(head=name, relation=name, tail=name, stored=0.9, chance=0.1, source=name)
+        yield markup("likely_false.html", told=schema.LikelyFalseResponse(false=0.5, labels=3, facts=[false]))
+        line = schema.SourceDoubtOut(source=name, facts=3, gap=-0.1, too_high=0.1, too_low=0.1, false=0.5)
+        yield markup("doubt_by_source.html", sources=[line], unnamed="")
+
+
 def test_the_explorer() -> None:
     pytest.importorskip("nicegui")
-    shown = same_outline(lambda names: "".join(explorer(names)))
+    shown = same_outline(lambda names: "".join([*explorer(names), *reviewed(names)]))
     assert any(HOSTILE[1] in word for word in shown.words)
 
 

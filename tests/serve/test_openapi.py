@@ -34,6 +34,7 @@ CHECKS = [
 WITHOUT_PARAMETERS = [
     ("GET", "/v1/reliability"),
     ("GET", "/v1/audit"),
+    ("GET", "/v1/doubt-by-source"),
     ("GET", "/v1/info"),
     ("GET", "/healthz"),
     ("GET", "/metrics"),
@@ -50,6 +51,10 @@ WITH_PARAMETERS = [
     ("GET", "/v1/rules"),
     ("GET", "/v1/rules/{number}"),
     ("GET", "/v1/doubtful"),
+    ("GET", "/v1/likely-false"),
+    ("GET", "/v1/review"),
+    ("GET", "/v1/labels"),
+    ("POST", "/v1/labels"),
 ]
 WRITES = [("POST", "/v1/facts")]
 """The service that is asked has no key: it takes nothing in, whatever is sent."""
@@ -61,7 +66,7 @@ EXAMPLES = settings(deadline=None, max_examples=20, suppress_health_check=list(H
 def served(run: Path) -> Iterator[Any]:
     app, service = create_app(run, explorer=False, access=Access(any_host=True), limits=Limits(seconds=600))
     with TestClient(app):
-        for later in (service.snapshot.rulebook, service.snapshot.doubts, service.snapshot.audit):
+        for later in (service.snapshot.rulebook, service.snapshot.holding, service.snapshot.audit):
             later.get()
         asked = schemathesis.openapi.from_asgi("/openapi.json", app)
         # A body may be refused for its size before anybody reads what is wrong in it.

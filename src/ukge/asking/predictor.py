@@ -35,11 +35,15 @@ if TYPE_CHECKING:
     from ukge.evaluation.answer_sets import AnswerSets, Within
     from ukge.evaluation.distribution import Outcomes
     from ukge.evidence.backbones import Backbone
-    from ukge.evidence.doubt import Doubt
+    from ukge.evidence.doubt import Doubt, Way
+    from ukge.evidence.doubt_sources import SourceDoubt
     from ukge.evidence.explain import Explanation
     from ukge.evidence.features import Features
+    from ukge.evidence.holding import Holding, LikelyFalse
     from ukge.graph.dataset import Dataset
+    from ukge.graph.selection import Names
     from ukge.models.model import Model
+    from ukge.runs.labels import Label, Triple
     from ukge.settings.config import Config
 
 
@@ -50,7 +54,11 @@ class Predictor:
     """
 
     def __init__(
-        self, dataset: Callable[[], Dataset], *, learnt: Learnt | None = None, evidence: Evidence | None = None
+        self,
+        dataset: Callable[[], Dataset],
+        *,
+        learnt: Learnt | None = None,
+        evidence: Evidence | None = None,
     ) -> None:
         if learnt is None and evidence is None:
             raise RunError("there is neither a model nor evidence to ask")
@@ -417,11 +425,52 @@ class Predictor:
         )
         return complete(self, wanted, tell).facts
 
-    def doubt(self, k: int = 100, *, relations: list[str] | None = None, tell: Tell | None = None) -> list[Doubt]:
-        """Return the k observed facts whose stored confidence the other facts contradict most, worst first."""
+    def doubt(
+        self,
+        k: int = 100,
+        *,
+        relations: Names | None = None,
+        sources: Names | None = None,
+        way: Way = "any",
+        tell: Tell | None = None,
+    ) -> list[Doubt]:
+        """Return the k observed facts whose stored confidence the other facts contradict most, worst first.
+
+        With `way`, only those that are stored "too-high" or "too-low".
+        """
         from ukge.evidence.doubt import doubt  # noqa: PLC0415 — it grows trees
 
-        return doubt(self.features(), k=k, relations=relations, tell=tell)
+        return doubt(self.features(), k=k, relations=relations, sources=sources, way=way, tell=tell)
+
+    def likely_false(
+        self, k: int = 100, *, relations: Names | None = None, sources: Names | None = None, tell: Tell | None = None
+    ) -> list[LikelyFalse]:
+        """Return the k observed facts that most likely do not hold at all, whatever confidence is stored with them."""
+        from ukge.evidence.doubt import asked_rows  # noqa: PLC0415
+
+        asked_rows(self.features().index.graph, relations, sources)  # what is unknown is told before the work
+        return self.holding(tell).likely_false(k, relations=relations, sources=sources)
+
+    def holding(self, tell: Tell | None = None) -> Holding:
+        """Return for every observed fact the chance that it holds; people's labels of the run correct it."""
+        from ukge.evidence.holding import judge_holding  # noqa: PLC0415 — it grows trees
+        from ukge.runs.labels import labels_of_rows  # noqa: PLC0415
+
+        features = self.features()
+        return judge_holding(features, tell=tell, labels=labels_of_rows(self.labels(), features.index))
+
+    def labels(self) -> dict[Triple, dict[str, Label]]:
+        """Return what people said of the run's facts, by fact and person."""
+        from ukge.runs.labels import all_words, last_words  # noqa: PLC0415
+
+        return {} if self.path is None else last_words(all_words(self.path))
+
+    def doubt_by_source(self, tell: Tell | None = None) -> list[SourceDoubt]:
+        """Return for each source how its confidences are off, and which share of its facts likely does not hold."""
+        from ukge.evidence.doubt import judge  # noqa: PLC0415 — it grows trees
+        from ukge.evidence.doubt_sources import doubt_by_source  # noqa: PLC0415
+
+        return doubt_by_source(judge(self.features(), tell=tell), self.holding(tell))
 
     def columns(
         self, head: Ids, relation: Ids, tail: Ids, *, coverage: float = COVERAGE, reasons: bool = True

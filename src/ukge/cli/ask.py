@@ -13,7 +13,6 @@ from ukge.cli.flags import (
     Coverage,
     Negatives,
     NetworkOut,
-    Out,
     Prior,
     Reasons,
     Relations,
@@ -260,35 +259,3 @@ def _judged(predictor: Predictor, found: UncertainGraph, coverage: float, reason
     judged = predictor.columns(found.head, found.relation, found.tail, coverage=coverage, reasons=reasons)
     columns = {name: from_names(each) if isinstance(each, list) else from_numpy(each) for name, each in judged.items()}
     return pa.table({**{name: names[name] for name in names.column_names}, **columns})
-
-
-def doubt(
-    run: Run,
-    relation: Relations = None,
-    k: Annotated[int, whole("-k", help="How many facts at most.")] = 20,
-    out_file: Out = None,
-    safe: SpreadsheetSafe = False,
-    as_json: AsJson = False,
-) -> None:
-    """List the observed facts whose stored confidence the other facts contradict, the most surprising first."""
-    from dataclasses import asdict
-
-    import pyarrow as pa
-    from rich.text import Text
-
-    from ukge.progress.bars import WorkProgress
-    from ukge.progress.safe_console import one_line
-
-    check_out(out_file)
-    progress = WorkProgress(err(), "judging every observed fact by the others")
-    with open_predictor(run) as predictor, progress:
-        found = predictor.doubt(k, relations=relation, tell=progress.tell)
-    table = pa.Table.from_pylist([{**asdict(each), "gap": each.gap} for each in found])
-    deliver(
-        table,
-        out_file,
-        as_json=as_json,
-        safe=safe,
-        shown=lambda: Text("\n".join(one_line(str(each)) for each in found)),
-        what="facts",
-    )

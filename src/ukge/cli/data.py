@@ -181,7 +181,8 @@ def split(
         str | None,
         typer.Option(
             "--negatives",
-            help="Draw negative test links: uniform, corruption, degree, range, paper, other-relation, mixture.",
+            help="Draw negative test links: uniform, corruption, degree, range, paper, other-relation, fitting, "
+            "mixture.",
             metavar="KIND",
         ),
     ] = None,

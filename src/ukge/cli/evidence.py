@@ -46,8 +46,8 @@ def fit(
         str | None,
         typer.Option(
             "--negatives",
-            help="What false links are like: a kind (uniform, corruption, degree, range, paper, other-relation), or "
-            "shares of some, as in corruption=3,paper=1; all of them if not said.",
+            help="What false links are like: a kind (uniform, corruption, degree, range, paper, other-relation, "
+            "fitting), or shares of some, as in corruption=3,paper=1; all of them if not said.",
             metavar="KINDS",
             show_default=False,
         ),

@@ -34,7 +34,8 @@ CLAIMS_ONLY = ("scale", "bad_rows", "most_bad")
 """How claims are read, and labels beside them are not."""
 
 LABELLED = typer.Option(
-    "--labelled", help="Facts with a column label (0…1) to learn from, a few hundred; a review's export is one."
+    "--labelled",
+    help="Facts with a column label (0…1) to learn from, a few hundred; or a run that people have labelled.",
 )
 Labels = Annotated[Path | None, LABELLED]
 
@@ -257,6 +258,8 @@ def _labels(labelled: Path, facts: UncertainGraph, reading: Reading) -> Labelled
     from ukge.evidence.fact_tables import read_facts
     from ukge.fusing.labels import match_labels
 
+    if labelled.is_dir():
+        return _labels_of_run(labelled, facts)
     columns = {role: at for role, at in (reading.options.get("columns") or {}).items() if role != "confidence"}
     options = {**reading.options, "columns": columns} if columns else reading.options
     rows = read_facts(
@@ -266,6 +269,18 @@ def _labels(labelled: Path, facts: UncertainGraph, reading: Reading) -> Labelled
     found = match_labels(names["head"], names["relation"], names["tail"], rows.numbers["label"], facts)
     if found.missed:
         note(f"{labelled}: {found.missed:,} of {len(rows):,} labelled facts are not among the claims")
+    return found
+
+
+def _labels_of_run(run: Path, facts: UncertainGraph) -> Labelled:
+    from ukge.fusing.labels import match_labels
+    from ukge.runs.labels import read_labels
+
+    said = read_labels(run)
+    head, relation, tail = (said[name].combine_chunks() for name in ("head", "relation", "tail"))
+    found = match_labels(head, relation, tail, said["label"].to_numpy(), facts)
+    if found.missed:
+        note(f"{run}: {found.missed:,} of {len(said):,} labelled facts are not among the claims")
     return found
 
 

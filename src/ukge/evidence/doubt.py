@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,8 @@ from ukge.evidence.features import Features
 from ukge.evidence.fitting import out_of_fold_columns, parts_of_facts
 from ukge.evidence.settings import EvidenceSettings
 from ukge.evidence.trees import Floats, Matrix, grow
+from ukge.graph.selection import Names, mask_of
+from ukge.graph.uncertain import UncertainGraph
 from ukge.progress.steps import Steps, Tell
 
 FEWEST = 50
@@ -69,6 +72,11 @@ SETTINGS = EvidenceSettings(iterations=150, learning_rate=0.08, leaves=31, folds
 """Trees that judge observed facts; there are many, so a few folds are enough."""
 
 
+Way = Literal["any", "too-high", "too-low"]
+WAYS: tuple[Way, ...] = ("any", "too-high", "too-low")
+"""Which stored confidences are asked for: those that the other facts contradict, or of these one direction alone."""
+
+
 @dataclass(frozen=True)
 class Doubt:
     """An observed fact, the confidence that the other facts expect of it, and how surprising the stored one is.
@@ -84,6 +92,7 @@ class Doubt:
     expected: float
     error: float
     surprise: float
+    source: str | None = None
 
     @property
     def gap(self) -> float:
@@ -94,7 +103,7 @@ class Doubt:
         way = "high" if self.gap > 0 else "low"
         return (
             f"({self.head}, {self.relation}, {self.tail}): stored {self.stored:.2f} looks too {way}; the other facts "
-            f"say {self.expected:.2f} ± {self.error:.2f}."
+            f"say {self.expected:.2f} ± {self.error:.2f}." + ("" if self.source is None else f" Source: {self.source}.")
         )
 
 
@@ -102,38 +111,59 @@ class Doubt:
 class Judgement:
     """What the other facts expect of each observed fact, by row of the graph."""
 
+    graph: UncertainGraph
     expected: Floats
     error: Floats
     surprise: Floats
+
+    def worst(
+        self, k: int = 100, *, relations: Names | None = None, sources: Names | None = None, way: Way = "any"
+    ) -> list[Doubt]:
+        """Return the k observed facts (of some relations, from some sources) that are contradicted most, worst first.
+
+        With `way`, only those whose stored confidence is above ("too-high") or below ("too-low") what is expected.
+        """
+        if k < 1:
+            raise ConfigError(f"the number of facts is 1 or more, not {k}")
+        if way not in WAYS:
+            raise ConfigError(f"unknown direction of doubt {way!r}", hint=f"Known: {', '.join(WAYS)}.")
+        rows = asked_rows(self.graph, relations, sources)
+        if way != "any":
+            above = self.graph.confidence[rows] > self.expected[rows]
+            rows = rows[above if way == "too-high" else ~above]
+        rows = rows[np.argsort(-self.surprise[rows], kind="stable")][:k]
+        numbers = zip(self.expected[rows], self.error[rows], self.surprise[rows], strict=True)
+        return [
+            Doubt(*fact[:4], float(said), float(error), float(surprise), fact.source)
+            for fact, (said, error, surprise) in zip(self.graph[rows], numbers, strict=True)
+        ]
+
+
+def asked_rows(graph: UncertainGraph, relations: Names | None, sources: Names | None) -> npt.NDArray[np.intp]:
+    """Return the rows of a graph that have one of the relations and come from one of the sources; None is any."""
+    return np.flatnonzero(mask_of(graph, None, relations, None, None, None, None, sources))
 
 
 def doubt(
     features: Features,
     *,
     k: int = 100,
-    relations: list[str] | None = None,
+    relations: Names | None = None,
+    sources: Names | None = None,
+    way: Way = "any",
     settings: EvidenceSettings | None = None,
     tell: Tell | None = None,
 ) -> list[Doubt]:
-    """Return the k observed facts (of some relations) whose stored confidence is contradicted most, worst first."""
+    """Return the k observed facts whose stored confidence is contradicted most, worst first (see `Judgement.worst`)."""
     if k < 1:
         raise ConfigError(f"the number of facts is 1 or more, not {k}")
-    graph = features.index.graph
-    judged = judge(features, settings or SETTINGS, tell)
-    asked = np.ones(len(graph), dtype=np.bool_)
-    if relations is not None:
-        asked = np.isin(graph.relation, [graph.relations.id(name) for name in relations])
-    worst = np.flatnonzero(asked)
-    worst = worst[np.argsort(-judged.surprise[worst], kind="stable")][:k]
-    numbers = zip(judged.expected[worst], judged.error[worst], judged.surprise[worst], strict=True)
-    return [
-        Doubt(fact.head, fact.relation, fact.tail, fact.confidence, float(said), float(error), float(surprise))
-        for fact, (said, error, surprise) in zip(graph[worst], numbers, strict=True)
-    ]
+    asked_rows(features.index.graph, relations, sources)  # a name that is unknown is told before the work
+    return judge(features, settings, tell).worst(k, relations=relations, sources=sources, way=way)
 
 
-def judge(features: Features, settings: EvidenceSettings = SETTINGS, tell: Tell | None = None) -> Judgement:
+def judge(features: Features, settings: EvidenceSettings | None = None, tell: Tell | None = None) -> Judgement:
     """Judge every known fact by the facts of other parts, without the models that learnt it."""
+    settings = settings or SETTINGS
     graph = features.index.graph
     if len(graph) < FEWEST:
         raise DataError(f"{len(graph)} observed facts are too few to doubt one of them", hint=f"It takes {FEWEST}.")
@@ -151,9 +181,9 @@ def judge(features: Features, settings: EvidenceSettings = SETTINGS, tell: Tell 
     compared = [*(names.index(name) for name in COMPARED), len(names)]  # the last is the expected confidence
     beside = np.concatenate([columns, np.stack([expected, error], axis=1).astype(np.float32)], axis=1)
     if len(graph) < MANY:
-        return Judgement(expected, error, gap / error + np.log(2.0 * error))
+        return Judgement(graph, expected, error, gap / error + np.log(2.0 * error))
     steps.begin(SURPRISE)
-    return Judgement(expected, error, _surprise(beside, compared, stored, fold, settings, steps.within))
+    return Judgement(graph, expected, error, _surprise(beside, compared, stored, fold, settings, steps.within))
 
 
 def _in_folds(

@@ -7,7 +7,7 @@ So the known facts are cut into parts, and those of a part are judged by the fac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -246,20 +246,29 @@ def out_of_fold_columns(
     names = [name for name in features.names if not name.startswith("model:")]
     asked = [features.names.index(name) for name in names]
     found: Matrix | None = None
+    for held, blind in knowing_other_parts(features, part, on_share):
+        own = graph[np.flatnonzero(held)]
+        columns = blind.columns(own.head, own.relation, own.tail)[:, asked]
+        if more is not None:
+            columns = np.concatenate([columns, more(blind.index, own)], axis=1)
+        if found is None:
+            found = np.empty((len(graph), columns.shape[1]), dtype=np.float32)
+        found[held] = columns
+    return names, np.empty((0, len(names)), dtype=np.float32) if found is None else found
+
+
+def knowing_other_parts(
+    features: Features, part: npt.NDArray[np.int64], on_share: Callable[[float], None] = lambda _: None
+) -> Iterator[tuple[npt.NDArray[np.bool_], Features]]:
+    """Yield the rows of each part, and the evidence as it were if the graph had all others alone."""
+    graph = features.index.graph
+    parts = int(part.max(initial=0)) + 1
     with using("duckdb") as engine:
-        parts = int(part.max(initial=0)) + 1
         for number in range(parts):
             held = part == number
-            others, own = FactIndex(graph[np.flatnonzero(~held)]), graph[np.flatnonzero(held)]
-            blind = replace(features, index=others, tables=Tables.of(others, engine))
-            columns = blind.columns(own.head, own.relation, own.tail)[:, asked]
-            if more is not None:
-                columns = np.concatenate([columns, more(others, own)], axis=1)
-            if found is None:
-                found = np.empty((len(graph), columns.shape[1]), dtype=np.float32)
-            found[held] = columns
+            others = FactIndex(graph[np.flatnonzero(~held)])
+            yield held, replace(features, index=others, tables=Tables.of(others, engine))
             on_share((number + 1) / parts)
-    return names, np.empty((0, len(names)), dtype=np.float32) if found is None else found
 
 
 def parts_of_facts(index: FactIndex, parts: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:

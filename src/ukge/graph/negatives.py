@@ -10,6 +10,8 @@ How they are drawn decides what a test can tell, so there are several kinds, and
   trains and tests with.
 - `degree`: the same, but the new entity is a random end of a random training fact.
 - `other-relation`: an entity pair that train holds under another relation; the hardest.
+- `fitting`: head and tail of two random training facts of the relation: both ends are of the right type, as in what an
+  extractor mistakes for a fact.
 - `mixture`: equal shares of uniform, range, degree and other-relation, which the protocol `clean` is made of.
 """
 
@@ -80,6 +82,13 @@ class Pool:
         turned = self.train.undirected_relations[relation] & (rng.random(len(relation)) < 0.5)
         return np.where(turned, _take(self.train.head, rows), tail)
 
+    def head_of(self, relation: Ids, rng: np.random.Generator) -> Ids:
+        """Return the head of a random training fact of each relation; ends of those without a direction are alike."""
+        if self.train.undirected:
+            directed = ~self.train.undirected_relations[relation]
+            return np.where(directed, _take(self.train.head, self.fact_of(relation, rng)), self.tail_of(relation, rng))
+        return _take(self.train.head, self.fact_of(relation, rng))
+
     def fact_of_another(self, relation: Ids, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         """Return a random training row of any relation but the given one; −1 where there is none."""
         begin, end = self.by_relation.find(relation.astype(np.int64))
@@ -147,6 +156,11 @@ def _degree(pool: Pool, slots: Slots, rng: np.random.Generator) -> tuple[Ids, Id
 def _other_relation(pool: Pool, slots: Slots, rng: np.random.Generator) -> tuple[Ids, Ids]:
     rows = pool.fact_of_another(slots.relation, rng)
     return _take(pool.train.head, rows), _take(pool.train.tail, rows)
+
+
+@KINDS.register("fitting")
+def _fitting(pool: Pool, slots: Slots, rng: np.random.Generator) -> tuple[Ids, Ids]:
+    return pool.head_of(slots.relation, rng), pool.tail_of(slots.relation, rng)
 
 
 @KINDS.register(MIXTURE)

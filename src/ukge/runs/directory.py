@@ -9,6 +9,7 @@ weights.safetensors                      the best epoch's weights
 checkpoint.safetensors                   the last epoch's weights and the optimiser, to resume from
 trace.jsonl                              one line per epoch
 added/                                   what was added since, see `additions`
+labels.jsonl                             what people said of its facts, see `labels`
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 EVIDENCE = "evidence"
 """Where a run directory keeps its evidence."""
 CHECKPOINT = "checkpoint.safetensors"
+
+LABELS = "labels.jsonl"
+"""What people said of a run's facts, see `labels`."""
 
 IN_MEMORY = "(in memory)"
 """Where data came from that no file holds."""
@@ -131,8 +135,14 @@ class Run:
         manifest.write_manifest(self.path, manifest.new_manifest(model, config.runtime.seed, data))
 
     def publish(self) -> None:
-        """Let a new run take its place, that of an old run if there is one; what was published stays as it is."""
+        """Let a new run take its place, that of an old run if there is one; what was published stays as it is.
+
+        What people said of the old run's facts goes over to the new one.
+        """
         if self._making is not None:
+            said = self._making.target / LABELS
+            if said.is_file() and not (self.path / LABELS).exists():
+                write_atomically(self.path / LABELS, said.read_bytes())
             self._making.publish(over=(self._making.target / manifest.FILE).is_file())
             self.path, self._making = self._making.path, None
 

@@ -14,7 +14,9 @@ from starlette.responses import Response
 
 from ukge._version import __version__
 from ukge.errors import UkgeError
+from ukge.runs.labels import LONGEST_PERSON
 from ukge.serve import schema
+from ukge.serve.desk import Desk
 from ukge.serve.problems import MEDIA_TYPE, Problem, ProblemDocument, invalid, short, unknown_name
 from ukge.serve.schema import LONGEST_NAME, Coverage, End, Limit, Minimum, Name
 from ukge.serve.service import Service
@@ -29,6 +31,7 @@ NodeType = Annotated[
     str | None,
     Query(min_length=1, max_length=LONGEST_NAME, description="Only entities of this type of the node data."),
 ]
+Source = Annotated[str | None, Query(min_length=1, max_length=LONGEST_NAME, description="Only facts from it.")]
 Relation = Annotated[str | None, Query(min_length=1, max_length=LONGEST_NAME, description="Only this relation.")]
 
 
@@ -127,8 +130,24 @@ def browse(service: Service) -> APIRouter:
         return await service.rule(number, limit)
 
     @routes.get("/doubtful", summary="Observed facts that are contradicted")
-    async def doubtful(relation: Relation = None, limit: Limit = fifty) -> schema.DoubtfulResponse:
-        return await service.doubtful(relation, limit)
+    async def doubtful(
+        relation: Relation = None,
+        limit: Limit = fifty,
+        direction: Annotated[schema.Direction, Query(description="Only those stored too high, or too low.")] = "any",
+        source: Source = None,
+    ) -> schema.DoubtfulResponse:
+        return await service.doubtful(relation, limit, direction, source)
+
+    @routes.get("/likely-false", summary="Observed facts that likely do not hold")
+    async def likely_false(
+        relation: Relation = None, limit: Limit = fifty, source: Source = None
+    ) -> schema.LikelyFalseResponse:
+        """By the chance that a fact does not hold at all, whatever confidence is stored with it."""
+        return await service.likely_false(relation, limit, source)
+
+    @routes.get("/doubt-by-source", summary="Whose facts are doubtful")
+    async def doubt_by_source() -> schema.DoubtBySourceResponse:
+        return await service.doubt_by_source()
 
     @routes.get("/reliability", summary="Do confidences mean what they say?")
     async def reliability() -> schema.ReliabilityResponse:
@@ -138,6 +157,31 @@ def browse(service: Service) -> APIRouter:
     async def audit() -> schema.AuditResponse:
         found = await service.found(service.snapshot.audit)
         return schema.AuditResponse.model_validate(found.to_dict())
+
+    return routes
+
+
+def label(service: Service, desk: Desk) -> APIRouter:
+    """Return the routes of what people say of facts."""
+    routes = APIRouter(prefix="/v1", tags=["review"])
+    twenty, hundred = (min(each, service.limits.k) for each in (20, 100))
+
+    @routes.get("/review", summary="What should a person look at next?")
+    async def review(
+        by: Annotated[str, Query(max_length=LONGEST_PERSON, description="Who will look.")] = "", limit: Limit = twenty
+    ) -> schema.ReviewResponse:
+        """The facts of which a label tells most, with the reasons in words."""
+        return await desk.next_for(by, limit)
+
+    @routes.get("/labels", summary="What people said")
+    async def labels(limit: Limit = hundred, offset: Offset = 0) -> schema.LabelsResponse:
+        return await desk.labelled(limit, offset)
+
+    @routes.post("/labels", summary="Say whether facts hold")
+    async def say(said: schema.LabelsRequest) -> schema.LabelsKept:
+        """The labels are on the disk when this answers. The last word of the same person about a fact counts."""
+        words = [((each.head, each.relation, each.tail), each.word) for each in said.labels]
+        return await desk.keep(said.by, words)
 
     return routes
 
@@ -170,9 +214,8 @@ def status(service: Service) -> APIRouter:
 
 def listed(service: Service) -> list[tuple[str, str, str]]:
     """Return the method, the path and the summary of every route."""
-    found = [
-        each for router in (ask, browse, write, status) for each in router(service).routes if isinstance(each, APIRoute)
-    ]
+    routers = (*(make(service) for make in (ask, browse, write, status)), label(service, Desk(service)))
+    found = [each for router in routers for each in router.routes if isinstance(each, APIRoute)]
     return [(", ".join(sorted(each.methods or ())), each.path_format, each.summary or "") for each in found]
 
 
@@ -217,6 +260,7 @@ def create_api(service: Service) -> FastAPI:
     )
     for router in (ask, browse, write, status):
         app.include_router(router(service))
+    app.include_router(label(service, Desk(service)))
     _handle_errors(app, service)
     app.openapi = _document(app.openapi, service)  # type: ignore[method-assign]
     return app
@@ -256,6 +300,11 @@ def _with_examples(document: dict[str, Any], snapshot: Snapshot, limits: Limits)
     adding["properties"]["facts"]["maxItems"] = limits.facts
     adding["example"] = {"facts": [{"head": head, "relation": relation, "tail": tail, "confidence": 0.9}]}
     request["example"] = {"facts": [{"head": head, "relation": relation, "tail": tail}], "coverage": 0.9}
+    fact = {"head": head, "relation": relation, "tail": tail}
+    request["example"] = {"facts": [fact], "coverage": 0.9}
+    said = document["components"]["schemas"]["LabelsRequest"]
+    said["properties"]["labels"]["maxItems"] = limits.facts
+    said["example"] = {"by": "anna", "labels": [{**fact, "word": "yes"}]}
 
 
 def _bounded(parameter: dict[str, Any], values: dict[str, str], path: str, limits: Limits) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ukge.runs.labels import LONGEST_PERSON, Word
 from ukge.serve.settings import Limits
 
 LONGEST_NAME = 10_000
@@ -18,6 +19,7 @@ Limit = Annotated[int, Field(ge=1, description="How many at most.")]
 Minimum = Annotated[float, Field(ge=0, le=1, description="Only answers at least as confident.")]
 Opinion = Literal["model", "evidence"]
 End = Literal["head", "tail", "both"]
+Direction = Literal["any", "too-high", "too-low"]
 
 
 def finite(value: float) -> float | None:
@@ -314,6 +316,7 @@ class DoubtOut(Labelled):
 
     stored: float
     predicted: float
+    source: str | None = None
 
 
 class DoubtfulResponse(BaseModel):
@@ -321,6 +324,92 @@ class DoubtfulResponse(BaseModel):
 
     opinion: Opinion
     facts: list[DoubtOut]
+
+
+class LikelyFalseOut(Labelled):
+    """An observed fact with the chance that it holds, whatever confidence is stored with it."""
+
+    stored: float
+    chance: float = Field(description="The chance that it holds, by the other facts.")
+    source: str | None = None
+
+
+class LikelyFalseResponse(BaseModel):
+    """Observed facts, those that most likely do not hold first."""
+
+    false: float = Field(description="Share of all observed facts that do not hold, by the mean of their chances.")
+    labels: int = Field(description="Labelled facts that corrected the chances; 0 where there are too few.")
+    facts: list[LikelyFalseOut]
+
+
+class SourceDoubtOut(BaseModel):
+    """What is doubtful about the facts of one source."""
+
+    source: str
+    facts: int
+    gap: float = Field(description="Mean of stored − expected confidence: above 0, the source says too high ones.")
+    too_high: float = Field(description="Share of its facts whose confidence is contradicted and too high.")
+    too_low: float = Field(description="Share of its facts whose confidence is contradicted and too low.")
+    false: float = Field(description="Share of its facts that do not hold, by the mean of their chances.")
+
+
+class DoubtBySourceResponse(BaseModel):
+    """Sources, the one with the largest share of false facts first."""
+
+    sources: list[SourceDoubtOut]
+
+
+class LabelIn(FactName):
+    """What somebody says of a fact."""
+
+    word: Word = Field(description="Does it hold? `withdrawn` takes back what the same person said.")
+
+
+class LabelsRequest(BaseModel):
+    """What one person says of facts."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    by: Annotated[str, Field(min_length=1, max_length=LONGEST_PERSON, description="Who says it.")]
+    labels: Annotated[list[LabelIn], Field(min_length=1)]
+
+
+class LabelsKept(BaseModel):
+    """The labels are on the disk."""
+
+    kept: int
+    labelled: int = Field(description="Facts of the run that somebody has decided now.")
+
+
+class LabelledFact(Triple):
+    """A fact that people have decided."""
+
+    confidence: float | None = Field(description="The stored one.")
+    label: float = Field(description="1 if all say that it holds, 0 if none does, else the share of yes.")
+    reviewers: str = Field(description="Who spoke of it.")
+    at: str = Field(description="When the last of them did.")
+
+
+class LabelsResponse(BaseModel):
+    """The labelled facts of the run, as `fuse` and `calibrate` take them."""
+
+    total: int
+    offset: int
+    facts: list[LabelledFact]
+
+
+class ReviewFact(LikelyFalseOut):
+    """A fact that a person should look at, with the reasons in words."""
+
+    why: list[str]
+
+
+class ReviewResponse(BaseModel):
+    """What a person should look at next, that of which a label tells most first."""
+
+    yours: int = Field(description="Facts that this person has spoken of.")
+    labelled: int = Field(description="Facts that somebody has decided.")
+    facts: list[ReviewFact]
 
 
 class Bin(BaseModel):

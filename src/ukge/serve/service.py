@@ -20,7 +20,10 @@ from ukge.asking.drift import refresh_due
 from ukge.asking.naming import Kind
 from ukge.asking.rank import Query, Ranking
 from ukge.errors import InUseError, RunError
+from ukge.evidence.doubt import Doubt, Way
+from ukge.evidence.doubt_sources import doubt_by_source
 from ukge.evidence.explain import top_reasons
+from ukge.evidence.holding import LikelyFalse
 from ukge.graph.fact import FactArrays
 from ukge.graph.nodes import TYPES
 from ukge.graph.queries import Places, Side
@@ -274,24 +277,39 @@ class Service:
         examples = await self.do(lambda _: _examples(snapshot, book, number, limit))
         return schema.RuleResponse(rule=_rule(book, number), examples=examples)
 
-    async def doubtful(self, relation: str | None = None, limit: int = 50) -> schema.DoubtfulResponse:
-        """Return the observed facts whose stored confidence is contradicted most."""
+    async def doubtful(
+        self, relation: str | None = None, limit: int = 50, way: Way = "any", source: str | None = None
+    ) -> schema.DoubtfulResponse:
+        """Return the observed facts whose stored confidence is contradicted most, in any or in one direction."""
         snapshot = self._asked(limit, "query.limit", relation)
-        doubts = await self.found(snapshot.doubts)
-        shown = [each for each in doubts if relation is None or each.relation == relation][:limit]
+        judged = await self.found(snapshot.doubts)
+        shown = await self.do(lambda _: judged.worst(limit, relations=relation, sources=source, way=way))
         facts = [
-            schema.DoubtOut(
-                head=each.head,
-                relation=each.relation,
-                tail=each.tail,
-                head_label=snapshot.labels.get(each.head),
-                tail_label=snapshot.labels.get(each.tail),
-                stored=each.stored,
-                predicted=each.expected,
-            )
+            schema.DoubtOut(**_names(snapshot, each), stored=each.stored, predicted=each.expected, source=each.source)
             for each in shown
         ]
         return schema.DoubtfulResponse(opinion=snapshot.predictor.judged_by, facts=facts)
+
+    async def likely_false(
+        self, relation: str | None = None, limit: int = 50, source: str | None = None
+    ) -> schema.LikelyFalseResponse:
+        """Return the observed facts that most likely do not hold."""
+        snapshot = self._asked(limit, "query.limit", relation)
+        holding = await self.found(snapshot.holding)
+        shown = await self.do(lambda _: holding.likely_false(limit, relations=relation, sources=source))
+        facts = [
+            schema.LikelyFalseOut(**_names(snapshot, each), stored=each.stored, chance=each.chance, source=each.source)
+            for each in shown
+        ]
+        return schema.LikelyFalseResponse(false=holding.false, labels=holding.labels, facts=facts)
+
+    async def doubt_by_source(self) -> schema.DoubtBySourceResponse:
+        """Return what is doubtful about the facts of each source."""
+        snapshot = self.snapshot
+        judged, holding = await self.found(snapshot.doubts), await self.found(snapshot.holding)
+        told = await self.do(lambda _: doubt_by_source(judged, holding))
+        lines = [schema.SourceDoubtOut.model_validate(each, from_attributes=True) for each in told]
+        return schema.DoubtBySourceResponse(sources=lines[: self.limits.k])
 
     def info(self) -> schema.InfoResponse:
         """Return what is served."""
@@ -329,6 +347,16 @@ class Service:
             if name is not None:
                 snapshot.relation(name)
         return snapshot
+
+
+def _names(snapshot: Snapshot, fact: Doubt | LikelyFalse) -> dict[str, Any]:
+    return {
+        "head": fact.head,
+        "relation": fact.relation,
+        "tail": fact.tail,
+        "head_label": snapshot.labels.get(fact.head),
+        "tail_label": snapshot.labels.get(fact.tail),
+    }
 
 
 def _ranking(snapshot: Snapshot, query: schema.RankQuery) -> Ranking:

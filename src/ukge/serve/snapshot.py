@@ -20,7 +20,8 @@ from ukge.asking.predictor import Predictor
 from ukge.asking.rank import ExactSearch, Searcher
 from ukge.errors import DataError, UkgeError
 from ukge.evaluation.confidence import calibration, reliability
-from ukge.evidence.doubt import Doubt
+from ukge.evidence.doubt import Judgement, judge
+from ukge.evidence.holding import Holding
 from ukge.graph.audit import Audit, audit
 from ukge.graph.nodes import TYPES, Nodes
 from ukge.graph.queries import Places, Side
@@ -35,7 +36,6 @@ from ukge.serve.names import NameIndex, category, label, shortened
 from ukge.serve.rulebook import Rulebook
 from ukge.serve.work import Lazy, one_after_another
 
-DOUBTS_KEPT = 1_000
 KINDS_KEPT = 512
 NEAR, LONGEST_NEAR = 5, 200
 
@@ -56,7 +56,8 @@ class Snapshot:
         self.reasons = Lazy("what the graph says of facts", predictor.features)
         self.audit: Lazy[Audit] = Lazy("the audit", lambda: audit(dataset))
         self.quality = Lazy("the reliability figures", self._quality)
-        self.doubts: Lazy[list[Doubt]] = Lazy("doubtful facts", lambda: predictor.doubt(DOUBTS_KEPT))
+        self.doubts: Lazy[Judgement] = Lazy("doubtful facts", lambda: judge(predictor.features()))
+        self.holding: Lazy[Holding] = Lazy("the chances that facts hold", predictor.holding)
 
     @classmethod
     def open(
@@ -157,7 +158,7 @@ class Snapshot:
     @property
     def lazy(self) -> tuple[Lazy[Any], ...]:
         """What is found in the background, what is asked for most first."""
-        every = (self.reasons, self.rulebook, self.index, self.quality, self.audit, self.doubts)
+        every = (self.reasons, self.rulebook, self.index, self.quality, self.audit, self.doubts, self.holding)
         return tuple(each for each in every if each is not None)
 
     def prepare(self) -> None:

@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 from nicegui import PageArguments, events, ui
 from nicegui.context import context
 
-from ukge.serve.explorer import ask, entity, pages
+from ukge.errors import UkgeError
+from ukge.serve.explorer import ask, doubtful, entity, pages, review
 from ukge.serve.explorer.parts import EntityField, markup, put, url
 from ukge.serve.problems import NotReadyError, Problem, short
 from ukge.serve.service import Service
@@ -21,6 +22,7 @@ NAVIGATION = {
     "/ask": "Ask",
     "/rules": "Rules",
     "/doubtful": "Doubtful",
+    "/review": "Review",
     "/quality": "Quality",
     "/api": "API",
 }
@@ -42,7 +44,8 @@ PAGES: dict[str, Page] = {
     "/why": pages.why,
     "/rules": pages.rules,
     "/rule": pages.rule,
-    "/doubtful": pages.doubtful,
+    "/doubtful": doubtful.build,
+    "/review": review.build,
     "/quality": pages.quality,
     "/api": pages.api,
 }
@@ -123,6 +126,8 @@ def _told(service: Service, page: Page) -> Callable[[PageArguments], Awaitable[N
                 put("problem.html", what=said, near=near, kind=error.kind)
             except Problem as error:
                 put("problem.html", what=error.detail, near=[], kind=error.kind)
+            except UkgeError as error:
+                put("problem.html", what=error.what, near=[], kind="refused")
             break
         if not waiting.is_deleted:
             waiting.delete()

@@ -12,7 +12,7 @@ from ukge.html.pictures import histogram, reliability
 from ukge.logic.syntax import parse_rule
 from ukge.serve import schema
 from ukge.serve.api import listed
-from ukge.serve.explorer.parts import EntityField, label, markup, put, relation_options, url
+from ukge.serve.explorer.parts import EntityField, label, markup, put, url
 from ukge.serve.service import Service
 from ukge.serve.snapshot import Snapshot
 
@@ -36,10 +36,6 @@ KINDS = {
     "relation": "The relation in general",
     "model": "The model",
     "other": "All else",
-}
-DOUBTED = {
-    "evidence": "stored with a confidence that the other facts contradict, the most surprising first",
-    "model": "stored with a confidence that the model contradicts, the widest gaps first",
 }
 RULES = "found in the training facts; the hit ratio is the share of a rule's conclusions that the graph holds"
 DRAWN = {"reliability": reliability, "histogram": histogram, "shown": SYMMETRIES}
@@ -123,23 +119,6 @@ def _written(rule: str) -> str:
         return f"{float(weight):.2f}{colon}{rest}"
     except ValueError:
         return rule
-
-
-async def doubtful(service: Service, args: PageArguments) -> None:
-    """Build the observed facts whose stored confidence is contradicted."""
-    relation = args.query_parameters.get("relation") or None
-    told = await service.doubtful(relation, limit=min(SHOWN, service.limits.k))
-    put("title.html", title="Doubtful facts", about=DOUBTED[told.opinion])
-    options = {"": "All relations"} | await relation_options(service, relation)
-
-    def choose(event: events.ValueChangeEventArguments[str]) -> None:
-        ui.navigate.to(url("/doubtful", relation=event.value or None))
-
-    with ui.element("section").classes("card"):
-        ui.select(options, value=relation or "", on_change=choose).props(
-            'outlined dense options-dense aria-label="Only facts of this relation"'
-        ).classes("field rules-filter")
-        put("doubtful.html", facts=told.facts)
 
 
 async def quality(service: Service, _: PageArguments) -> None:
