@@ -43,7 +43,7 @@ CASES = [
     Case("confidence_comma.tsv", 2, "confidence", ("not a number", "'0,5'")),
     Case("confidence_empty.tsv", 2, "confidence", ("confidence is empty",)),
     Case("confidence_twelve_bad.tsv", 2, "confidence", ("12 problems in 13 lines", "… and 2 more"), 12),
-    Case("unknown_header.tsv", 1, "confidence", ("'how sure'", "header=True")),
+    Case("unknown_header.tsv", 1, "confidence", ("'how sure'", "columns={'head': 'who', 'relation': 'does',")),
     Case("head_empty.tsv", 2, "head", ("head name is empty",)),
     Case("relation_blank.tsv", 2, "relation", ("relation name is empty", "'  '")),
     Case("tail_unicode_blank.tsv", 2, "tail", ("tail name is empty", r"'\u2003\xa0'")),

@@ -17,7 +17,7 @@ from ukge.errors import DataError, Problem
 from ukge.graph.columns import CONFIDENCE_HINT, NAME_HINT, UTF8_HINT, Rows, as_number, confidence_problem
 from ukge.graph.files import DAMAGED_HINT, LONGEST, TOO_LONG, TooLongError, damaged, open_text
 from ukge.graph.findings import Findings
-from ukge.graph.readers.layout import COMMA_HINT, HEADER_HINT, Field, Layout, percent_hint
+from ukge.graph.readers.layout import COMMA_HINT, Field, Layout, header_hint, percent_hint
 from ukge.graph.readers.left_out import LeftOut
 from ukge.graph.readers.quoting import NEVER_CLOSED, quoted_records
 from ukge.graph.readers.quoting import Record as QuotedRecord
@@ -241,7 +241,7 @@ def check_record(line: int, cells: list[str], layout: Layout, found: Findings) -
         found.add("not UTF-8 text", line, None, raw_text(cells, layout.delimiter), UTF8_HINT)
     elif fits:
         for field in layout.fields:
-            _check_cell(line, field, cells[field.position], layout, found)
+            _check_cell(line, field, cells, layout, found)
     else:
         what = f"{len(cells)} column{'s' if len(cells) != 1 else ''} instead of {layout.width}"
         hint = layout.hint or f"Every line must have {layout.width} columns like the first."
@@ -250,14 +250,15 @@ def check_record(line: int, cells: list[str], layout: Layout, found: Findings) -
         found.add(what, line, None, layout.delimiter.join(cells), hint, kind="wrong number of columns")
 
 
-def _check_cell(line: int, field: Field, cell: str, layout: Layout, found: Findings) -> None:
+def _check_cell(line: int, field: Field, cells: list[str], layout: Layout, found: Findings) -> None:
+    cell = cells[field.position]
     if field.kind == "name":
         if not cell.strip():
             found.add(f"{field.name} name is empty", line, field.label, cell, NAME_HINT)
     elif field.kind == "id":
         _check_id(line, field, cell, found)
     elif field.kind == "number":
-        _check_number(line, field, cell, layout, found)
+        _check_number(line, field, cells, layout, found)
 
 
 def _check_id(line: int, field: Field, cell: str, found: Findings) -> None:
@@ -273,7 +274,8 @@ def _check_id(line: int, field: Field, cell: str, found: Findings) -> None:
         found.add("no such id", line, field.label, cell, hint)
 
 
-def _check_number(line: int, field: Field, cell: str, layout: Layout, found: Findings) -> None:
+def _check_number(line: int, field: Field, cells: list[str], layout: Layout, found: Findings) -> None:
+    cell = cells[field.position]
     text = cell.strip(_ARROW_BLANKS)
     if not layout.quoted and text[:1] == text[-1:] == '"' and as_number(text[1:-1].strip(_ARROW_BLANKS)) is not None:
         text = text[1:-1].strip(_ARROW_BLANKS)
@@ -283,7 +285,7 @@ def _check_number(line: int, field: Field, cell: str, layout: Layout, found: Fin
     value = as_number(text)
     if value is None:
         first = line == layout.header_lines + 1 and layout.header_lines == 0
-        hints = [HEADER_HINT] if first else []
+        hints = [header_hint(cells, layout.fields)] if first else []
         hints += [COMMA_HINT] if as_number(text.replace(",", ".", 1)) is not None else []
         hints += percent_hint(text)
         found.add(f"{field.name} is not a number", line, field.label, cell, *hints, CONFIDENCE_HINT)

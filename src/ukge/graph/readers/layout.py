@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -35,6 +36,8 @@ COLUMNS_HINT = (
 )
 PERCENT_HINT = "Confidences are shares of one: write 0.9 for 90 %."
 COMMA_HINT = "Numbers have a decimal point: write 0.85, not 0,85."
+_SAYABLE = re.compile("[^\\W\\d][^,=›\\\\]{0,59}")
+"""The names that columns can be asked for by, in Python and in a shell."""
 HEADER_HINT = "If line 1 is a header, say so: ‹header=True›."
 
 
@@ -118,6 +121,15 @@ class Layout:
 def percent_hint(text: str) -> list[str]:
     """Return what to do about a text that is no number, if it is a percentage."""
     return [PERCENT_HINT] if text.endswith("%") and as_number(text[:-1].strip()) is not None else []
+
+
+def header_hint(cells: Sequence[str], fields: Sequence[Field]) -> str:
+    """Return what to do if a first line, which is no fact, names the columns: the very words to give."""
+    columns = {field.name: cells[field.position].strip() for field in fields}
+    names = list(columns.values())
+    if all(_SAYABLE.fullmatch(name) and as_number(name) is None for name in names) and len({*names}) == len(names):
+        return f"If line 1 names the columns, say which is which: ‹columns={columns!r}›."
+    return HEADER_HINT
 
 
 def recognise(header: Sequence[str]) -> dict[str, int]:
