@@ -58,7 +58,7 @@ def test_the_table_shows_bounds_what_is_known_and_why(home: Path, dataset: Datas
     assert lines[0].strip() == f"{fact.head} — {fact.relation} — ?"
     assert "in the" in lines[1]
     for each, reason in zip(answers, reasons, strict=True):
-        line = next(row for row in lines if row.rstrip().endswith(f" {each.entity}"))
+        line = next(row for row in lines if " – " in row and row.rstrip().endswith(f" {each.entity}"))
         assert f" {each.confidence:.2f}  {each.low:.2f} – {each.high:.2f} " in line
         assert each.stored is None or f" {each.stored:.2f} " in line
         assert reason in " ".join(printed.split())

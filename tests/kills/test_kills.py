@@ -28,7 +28,7 @@ def test_commands_that_are_disturbed_end_as_if_they_had_not_been(tmp_path: Path)
     with Harness.at(tmp_path) as harness:
         for name, points in POINTS.items():
             _, operations = harness.expected(name)
-            assert operations > 20, name
+            assert operations > 10, name
             faults += [harness.fault(name, int(share * operations), kind) for kind, share in points]
         if small_disks_can_be_made():
             faults.append(harness.fault("train", 100, SMALL))

@@ -33,7 +33,7 @@ _TYPE, _SOURCE, _CONFIDENCE, _NEGATIVE = "11", "12", "14", "35"
 _HEADER = "#ID(s) interactor A"
 _HINT = "Lines of PSI-MITAB have 15 columns (2.5), 36 (2.6) or 42 (2.7) between tabs."
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
-_VALUE = re.compile(rf'(?P<db>"[^"]*"|[^:|"]+):(?P<id>{_QUOTED}|[^|("]*)(?:\((?P<text>{_QUOTED}|[^)]*)\))?')
+_VALUE = re.compile(rf'(?P<db>"[^"]*"|[^:|"]+):(?P<id>{_QUOTED}|[^|("]*)(?:\((?P<said>{_QUOTED}|[^)]*)\))?')
 _TEXT = pa.large_string()
 _CALLED = ("display_short", "gene name", "display_long", "shortlabel")
 
@@ -93,7 +93,7 @@ def is_mitab(opening: Opening) -> bool:
 
 def values_of(cell: str) -> list[tuple[str, str, str]]:
     """Return the values of a cell: database, identifier and the text in brackets, out of their quotation marks."""
-    return [(_bare(found["db"]), _bare(found["id"]), _bare(found["text"])) for found in _VALUE.finditer(cell)]
+    return [(_bare(found["db"]), _bare(found["id"]), _bare(found["said"])) for found in _VALUE.finditer(cell)]
 
 
 def _bare(text: str | None) -> str:
