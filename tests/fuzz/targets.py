@@ -19,7 +19,8 @@ from tests.fuzz.mutate import flipped, mutated
 from tests.fuzz.outcomes import ACCEPTED, MISREAD, REFUSED, UNCAUGHT, UNCHECKED, Outcome
 
 from ukge.errors import UkgeError
-from ukge.graph.readers import read, read_vocabulary
+from ukge.graph.bad_rows import BadRows
+from ukge.graph.readers import read, read_vocabulary, read_with_report
 from ukge.graph.readers.layout import Roles
 from ukge.graph.readers.node_files import read_nodes
 from ukge.graph.readers.rows import read_rows
@@ -92,6 +93,34 @@ class Target:
         if wrong is None and len(facts) == len(expected):
             return Outcome(ACCEPTED)
         return Outcome(MISREAD, f"{len(facts)} facts instead of {len(expected)}: {wrong}"[:300])
+
+
+class Lenient:
+    """Reads with bad rows put aside, and holds that to what strict reading says of the same file."""
+
+    def __init__(self, **options: Any) -> None:
+        self.options = options
+
+    def __call__(self, path: Path) -> UncertainGraph:
+        bad = BadRows()
+        strict = self._strict(path)
+        graph, report = read_with_report(path, bad_rows=bad, **self.options)
+        told = bad.frame()
+        if bad.rows != report.aside.bad or len(told) != sum(bad.counts.values()) or len(told) < bad.rows:
+            raise AssertionError(f"{bad!r}, but {report.aside} and {len(told)} lines")
+        if report.facts + sum(report.skipped.values()) + bad.rows != report.rows:
+            raise AssertionError(f"{report.facts} facts, {report.skipped} and {bad!r} are not {report.rows} rows")
+        if strict is not None and (bad.rows or strict != graph):
+            raise AssertionError(f"strict reading accepts it, and lenient reading gives {graph!r} and {bad!r}")
+        if strict is None and not bad.rows:
+            raise AssertionError(f"strict reading refuses it, and lenient reading puts nothing aside of {graph!r}")
+        return graph
+
+    def _strict(self, path: Path) -> UncertainGraph | None:
+        try:
+            return read(path, **self.options)
+        except UkgeError:
+            return None
 
 
 def same(found: Any, expected: Any) -> bool:
@@ -173,12 +202,41 @@ def targets(work: Path) -> list[Target | Directory]:
         )
         for name, seed in (("tsv", NODES), ("csv", NODES.replace(b"\t", b",")), ("jsonl", NODES_JSON))
     ]
+    lenient = [
+        *(
+            Target(f"lenient {name}", name, Lenient(), _seeds(work, name), binary=name == "parquet", packs=True)
+            for name in ("tsv", "csv", "jsonl", "parquet", "graphml", "ttl", "nt")
+        ),
+        *(
+            Target(f"lenient {name}", ext, Lenient(format=name), _samples(pattern))
+            for name, ext, pattern in (
+                ("kgx", "tsv", "rtx_edges.tsv"),
+                ("mitab", "txt", "intact.txt"),
+                ("sssom", "tsv", "*.sssom.tsv"),
+                ("diseases", "tsv", "disease_*.tsv"),
+                ("neo4j", "csv", "neo4j/gene_disease.csv"),
+                ("lightrag", "graphml", "graph_chunk*.graphml"),
+            )
+        ),
+        Target("lenient string", "txt", Lenient(format="string"), (STRING, *_corpus("string_*"))),
+        Target("lenient conceptnet", "csv", Lenient(format="conceptnet", scale="conceptnet"), (CONCEPTNET,)),
+        Target("lenient nell", "tsv", Lenient(format="nell"), (NELL, *_corpus("nell*"))),
+    ]
     rules = [
         Target("rules: psl", "psl", read_rules_file, (PSL,)),
         Target("rules: anyburl", "txt", read_rules_file, (ANYBURL,), anyburl),
         Target("rules: json", "json", read_rules_file, (RULES_JSON,)),
     ]
-    return [*facts, *named, *rows, *nodes, *rules, Directory("run", make_run), Directory("evidence", make_evidence)]
+    return [
+        *facts,
+        *named,
+        *rows,
+        *nodes,
+        *lenient,
+        *rules,
+        Directory("run", make_run),
+        Directory("evidence", make_evidence),
+    ]
 
 
 def _reader(**options: Any) -> Callable[[Path], UncertainGraph]:
