@@ -333,4 +333,5 @@ def test_nothing_else_makes_temporary_files_of_its_own() -> None:
     source = Path(ukge.__file__).parent
     naming = re.compile(r"mkstemp|NamedTemporaryFile|\.tmp[\"']|getpid\(\)\}")
     found = {str(file.relative_to(source)) for file in source.rglob("*.py") if naming.search(file.read_text("utf-8"))}
-    assert found <= {"storage/files.py", "graph/catalogue/folder.py"}  # the latter looks for what was left over
+    # The second looks for what was left over; the third has bad rows wait where the system keeps such files.
+    assert found <= {"storage/files.py", "graph/catalogue/folder.py", "graph/bad_rows.py"}

@@ -340,9 +340,13 @@ class Evidence:
         return self._scores(Queries.of("head", tail, relation))
 
     def _scores(self, queries: Queries) -> npt.NDArray[np.float32]:
-        if self.ranker is None:
+        if self.ranker is not None:
+            return self.ranker.scores(self.features, queries, self.regressor)
+        if not self.features.backbones:
             raise RunError("this evidence has no trees for ranking", hint="Fit it with more validation facts.")
-        return self.ranker.scores(self.features, queries, self.regressor)
+        from ukge.evidence.ranking import model_scores  # noqa: PLC0415
+
+        return model_scores(self.features, queries)[0]  # too few answers to learn an order from: the model has one
 
     def columns(self, facts: Facts, *, count_itself: bool = False) -> dict[str, npt.NDArray[np.float32]]:
         """Return the evidence about facts by column; NaN where there is none."""
