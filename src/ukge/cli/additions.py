@@ -128,7 +128,8 @@ def _listed(additions: tuple[Addition, ...]) -> RenderableType:
         table.add_column(name, overflow="fold")
     for each in additions:
         counts = (each.facts, each.updated, each.entities, each.relations)
-        texts = (Text(one_line(each.who)), Text(one_line(each.source)))
+        source = Path(each.source).name if Path(each.source).is_absolute() else each.source  # --json has the whole path
+        texts = (Text(one_line(each.who)), Text(one_line(source)))
         table.add_row(str(each.number), each.time[:19].replace("T", " "), *(f"{n:,}" for n in counts), *texts)
     return table
 
