@@ -23,6 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ukge.errors import RunError
+from ukge.graph.arrow import from_numpy
 from ukge.graph.dataset import Dataset
 from ukge.graph.keys import contains
 from ukge.graph.uncertain import UncertainGraph, concat
@@ -167,7 +168,7 @@ def with_names(known: Vocabulary, columns: Sequence[pa.ChunkedArray]) -> Vocabul
     said = pa.chunked_array(
         [chunk.cast(pa.large_string()) for each in columns for chunk in each.chunks], pa.large_string()
     )
-    unknown = said.filter(pa.array(known.encode(said) < 0)).unique()
+    unknown = said.take(from_numpy(np.flatnonzero(known.encode(said) < 0))).unique()
     if not len(unknown):
         return known
     return Vocabulary.trusted(pa.concat_arrays([known.names, unknown]), known.kind)

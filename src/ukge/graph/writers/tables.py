@@ -87,7 +87,9 @@ def write_pieces(
                 sink.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
         else:
             delimiter = DELIMITER[extension]
-            named = table_text(schema.empty_table(), delimiter, str(path), spreadsheet_safe=spreadsheet_safe)
+            named = table_text(
+                pa.Table.from_batches([], schema), delimiter, str(path), spreadsheet_safe=spreadsheet_safe
+            )
             sink.write(named.encode())
             for piece in pieces:
                 text = table_text(
@@ -158,6 +160,8 @@ def _plain(value: Any) -> Any:
 
 def _text(column: pa.ChunkedArray) -> pa.Array:
     """Return a column as text files hold it: what is neither text nor a number is JSON, and nothing is empty."""
+    if not len(column):
+        return from_names([])
     kind = column.type
     if pa.types.is_dictionary(kind):
         column, kind = column.cast(kind.value_type), kind.value_type
