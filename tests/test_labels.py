@@ -166,3 +166,25 @@ def test_the_command(run: Path, tmp_path: Path) -> None:
     assert header.split("\t")[:5] == ["head", "relation", "tail", "confidence", "label"]
     every = json.loads(answered("labels", run, "--every-word", "--json").stdout)
     assert [each["word"] for each in every] == ["no", "unsure"]
+
+
+def test_what_people_said_of_a_run_teaches_fuse_and_calibrate(run: Path, tmp_path: Path) -> None:
+    """Of 120 facts that people judged, those below .5 do not hold: the one source that says so is not changed much."""
+    keep_labels(run, [Label.now(fact[:3], "yes" if fact[3] >= 0.5 else "no", "anna") for fact in FACTS])
+    claims = tmp_path / "claims.tsv"
+    rows = [(*fact, f"s{number}") for number in range(3) for fact in FACTS]
+    header = "head\trelation\ttail\tconfidence\tsource\n"
+    claims.write_text(header + "".join("\t".join(map(str, row)) + "\n" for row in rows), encoding="utf-8")
+    told = answered("fuse", claims, "--labelled", run, "--facts", "--out", tmp_path / "fused.tsv")
+    assert "on 120 labels" in told.stderr
+    fused = [line.split("\t") for line in (tmp_path / "fused.tsv").read_text(encoding="utf-8").splitlines()[1:]]
+    by_fact = {tuple(row[:3]): float(row[3]) for row in fused}
+    held = [by_fact[fact[:3]] for fact in FACTS if fact[3] >= 0.5]
+    others = [by_fact[fact[:3]] for fact in FACTS if fact[3] < 0.5]
+    assert np.mean(held) > np.mean(others) + 0.3
+    told = answered("calibrate", claims, "--source", "s0", "--labelled", run, "--out", tmp_path / "s0.json")
+    assert "calibration" in told.stderr
+    answered("calibrate", claims, "--source", "s0", "--with", tmp_path / "s0.json", "--out", tmp_path / "s.tsv")
+    rows_out = [line.split("\t") for line in (tmp_path / "s.tsv").read_text(encoding="utf-8").splitlines()[1:]]
+    own = {tuple(row[:3]): float(row[3]) for row in rows_out if row[-1] == "s0"}
+    assert all((own[fact[:3]] > 0.5) == (fact[3] >= 0.5) for fact in FACTS if abs(fact[3] - 0.5) > 0.05)
