@@ -83,7 +83,7 @@ def test_a_fact_is_never_taken_for_a_header(file: Any, first: str) -> None:
 
 def test_an_unknown_first_line_is_a_header_only_if_the_user_says_so(file: Any) -> None:
     path = file("who\tdoes\twhom\thow sure\ncat\thunts\tmouse\t0.9\n")
-    with pytest.raises(DataError, match=r"line 1, column confidence[\s\S]*header=True"):
+    with pytest.raises(DataError, match=r"line 1, column confidence[\s\S]*columns=\{'head': 'who'"):
         read(path)
     assert list(read(path, header=True)) == [CAT]
     named = {"head": "who", "relation": "does", "tail": "whom", "confidence": "how sure"}

@@ -54,9 +54,8 @@ WITH_PARAMETERS = [
     ("GET", "/v1/likely-false"),
     ("GET", "/v1/review"),
     ("GET", "/v1/labels"),
-    ("POST", "/v1/labels"),
 ]
-WRITES = [("POST", "/v1/facts")]
+WRITES = [("POST", "/v1/facts"), ("POST", "/v1/labels")]
 """The service that is asked has no key: it takes nothing in, whatever is sent."""
 KNOWN = {"head": "a/b", "relation": "likes", "tail": "a/b", "name": "a/b", "number": 0}
 EXAMPLES = settings(deadline=None, max_examples=20, suppress_health_check=list(HealthCheck))
@@ -126,7 +125,7 @@ def case_of_known_names(case: Any) -> Any:
         kind, colon, _ = str(case.query.get("type", "any")).partition(":")
         of_relation = bool(colon) and kind in ("heads", "tails")
         case.query["type"] = f"{kind}:likes" if of_relation else kind if kind == "fitting" else "any"
-    for name in ("head_type", "tail_type"):  # no entity of this graph has a type
+    for name in ("head_type", "tail_type", "source"):  # no entity of this graph has a type, and no fact a source
         (case.query or {}).pop(name, None)
     if case.method == "POST":
         case.body["facts"] = [{name: KNOWN[name] for name in ("head", "relation", "tail")} for _ in case.body["facts"]]

@@ -138,7 +138,7 @@ def labels(
     else:
         table = read_labels(run)
     if not table.num_rows:
-        note(f"nobody has labelled a fact yet; ukge serve {run} has a page for it: /review")
+        note(f"nobody has labelled a fact yet; the page /review is for that: ukge serve {run}")
     deliver(table, out_file, as_json=as_json, safe=safe, shown=lambda: _words(table.to_pylist()), what="labels")
 
 
