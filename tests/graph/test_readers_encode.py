@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ukge.errors import DataError
@@ -178,6 +178,7 @@ def layout(delimiter: str, quoted: bool, *, ids: bool) -> Layout:
 
 @settings(deadline=None, max_examples=60)
 @given(rows=ROWS, end=ENDS, quoted=st.booleans(), ids=st.booleans())
+@example(rows=[[b"a", b"r", b"\xff", b"0.5"]], end=b"\n", quoted=False, ids=False)
 def test_the_fast_parse_fails_exactly_where_the_diagnosis_finds_something(
     rows: list[list[bytes]], end: bytes, quoted: bool, ids: bool
 ) -> None:

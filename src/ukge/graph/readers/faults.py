@@ -15,6 +15,7 @@ from ukge.errors import DataError
 from ukge.graph.columns import (
     CONFIDENCE_HINT,
     NAME_HINT,
+    UTF8_HINT,
     Where,
     bad_confidences,
     confidence_problem,
@@ -44,7 +45,11 @@ class _Fault:
 
 def without_faults(parsed: Parsed, request: Request, found: Findings) -> Parsed:
     """Return what was read without the rows that no graph can hold, all of which are told."""
-    kept = sound_rows(parsed, request, found)
+    try:
+        kept = sound_rows(parsed, request, found)
+    except pa.ArrowInvalid as error:
+        what = f"names are not UTF-8 text: {error}"
+        raise DataError(what, source=parsed.where.source, hint=UTF8_HINT) from None
     if kept.all():
         return parsed
     columns = {role: chosen(getattr(parsed, role), kept) for role in (*TRIPLE, "weight", "source")}
