@@ -29,6 +29,8 @@ from ukge.graph.dataset import Dataset
 from ukge.graph.uncertain import UncertainGraph
 
 Go = Callable[..., None]
+PAUSE = 300
+"""Milliseconds before each page: who opens many a second, and a quick machine does, is told to come back later."""
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +61,7 @@ def go(page: Page) -> Go:
     """Open an address of the explorer and wait until it shows something."""
 
     def opened(path: str, **query: str | int) -> None:
+        page.wait_for_timeout(PAUSE)
         page.goto(f"{path}?{urlencode(query)}" if query else path)
         settled(page)
 
